@@ -1,0 +1,15 @@
+"""Continual semantic segmentation for MMSegmentation.
+
+One line in a config registers everything::
+
+    custom_imports = dict(imports=['mmseg_rbc'])
+"""
+
+from .utils.stack import prepare_stack
+from .version import __version__
+
+prepare_stack()
+
+from . import datasets, models  # noqa: E402
+
+__all__ = ['__version__', 'datasets', 'models']

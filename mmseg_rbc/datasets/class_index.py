@@ -1,0 +1,196 @@
+"""Which label values each mask holds.
+
+A class index is a boolean array ``(num_masks, 256)``: entry ``[i, v]`` says
+whether label value ``v`` occurs in mask ``i``. The index of VOC 2012 ships
+with the package; that of any other data is scanned once and cached.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import os.path as osp
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from mmengine.utils import ProgressBar
+from PIL import Image
+
+from .class_index_cache import NUM_VALUES, ClassIndexCache
+
+SHIPPED_INDEX = osp.join(osp.dirname(__file__), 'voc12_class_index.npz')
+CHUNK = 64
+# Between two saves of a scan: what a kill may cost.
+SAVE_SECONDS = 1.0
+
+
+def mask_labels(path: str) -> np.ndarray:
+    """Return the label values of one mask file.
+
+    Returns:
+        ``(256,)`` bool: which values occur.
+    """
+    try:
+        with Image.open(path) as mask:
+            mode = mask.mode
+            if mode in ('L', 'P'):
+                return np.asarray(mask.histogram()) > 0
+    except FileNotFoundError:
+        raise
+    except (OSError, SyntaxError) as error:
+        raise ValueError(
+            f'mask {path} cannot be decoded ({error}): restore the file'
+        ) from None
+    raise ValueError(
+        f'mask {path} has image mode {mode}, expected one 8-bit channel '
+        '(mode L or P) whose pixels are label values: convert its colours to '
+        'label values'
+    )
+
+
+def load_class_index(
+    mask_paths: Sequence[str], num_workers: int | None = None
+) -> np.ndarray:
+    """Return the class index of mask files, from the cache or by a scan.
+
+    The cache is keyed by the names, sizes and modification times of the
+    masks. One process scans while others wait for its result, and a scan
+    that was interrupted goes on where it was.
+
+    Args:
+        mask_paths: The mask files.
+        num_workers: Processes that scan; as many as cores by default.
+
+    Returns:
+        ``(len(mask_paths), 256)`` bool.
+    """
+    if not mask_paths:
+        return np.zeros((0, NUM_VALUES), bool)
+    cache = ClassIndexCache(mask_paths)
+    index = cache.read()
+    if len(index) < len(mask_paths):
+        with cache.lock():
+            index = _scan(mask_paths, cache, num_workers)
+    return index
+
+
+def _scan(
+    mask_paths: Sequence[str], cache: ClassIndexCache, num_workers: int | None
+) -> np.ndarray:
+    """Scan the masks that the cache does not know."""
+    index = np.zeros((len(mask_paths), NUM_VALUES), bool)
+    known = cache.read()
+    done = saved = len(known)
+    index[:done] = known
+    if done == len(index):
+        return index
+    bar = ProgressBar(len(index) - done, file=sys.stderr)
+    clock = time.monotonic()
+    try:
+        for chunk in _scan_chunks(mask_paths[done:], num_workers):
+            index[done : done + len(chunk)] = chunk
+            done += len(chunk)
+            if time.monotonic() > clock + SAVE_SECONDS or done == len(index):
+                cache.write(index[:done])
+                bar.update(done - saved)
+                saved, clock = done, time.monotonic()
+    finally:
+        sys.stderr.write('\n')
+        if saved < done:
+            cache.write(index[:done])
+    return index
+
+
+def _scan_chunks(
+    mask_paths: Sequence[str], num_workers: int | None
+) -> Iterator[np.ndarray]:
+    """Yield the index of consecutive chunks of masks, in order."""
+    starts = range(0, len(mask_paths), CHUNK)
+    chunks = [mask_paths[i : i + CHUNK] for i in starts]
+    workers = min(num_workers or os.cpu_count() or 1, len(chunks))
+    if workers < 2:
+        yield from map(_chunk_labels, chunks)
+        return
+    # Threads do not help (Pillow holds the interpreter lock). Fork is what
+    # DataLoader does on Linux; these workers touch neither torch nor locks.
+    method = 'fork' if sys.platform == 'linux' else None
+    context = multiprocessing.get_context(method)
+    with context.Pool(workers, _die_with_parent, (os.getpid(),)) as pool:
+        yield from pool.imap(_chunk_labels, chunks)
+
+
+def _chunk_labels(mask_paths: Sequence[str]) -> np.ndarray:
+    return np.stack([mask_labels(path) for path in mask_paths])
+
+
+def _die_with_parent(parent: int) -> None:
+    """End this worker soon after a kill of its parent.
+
+    A forked worker shares the lock of its parent and would hold it forever.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def shipped_class_index(names: Sequence[str]) -> np.ndarray | None:
+    """Return the class index of VOC 2012 images that the package carries.
+
+    Args:
+        names: Image names without folder and suffix, such as
+            ``2007_000032``.
+
+    Returns:
+        ``(len(names), 256)`` bool, or None unless all names are VOC images
+        of trainaug or val.
+    """
+    rows, bits = _read_shipped()
+    try:
+        picked = [rows[name] for name in names]
+    except KeyError:
+        return None
+    return np.unpackbits(bits[picked], axis=1).astype(bool)
+
+
+@lru_cache(maxsize=1)
+def _read_shipped() -> tuple[dict[str, int], np.ndarray]:
+    with np.load(SHIPPED_INDEX) as data:
+        numbers = np.cumsum(data['gaps'], dtype=np.int64)
+        bits = np.zeros((len(numbers), NUM_VALUES // 8), np.uint8)
+        bits[:, :3], bits[:, -1] = data['bits'], data['void']
+    names = (f'{n // 10**6}_{n % 10**6:06d}' for n in numbers.tolist())
+    return {name: i for i, name in enumerate(names)}, bits
+
+
+def write_shipped(labels: dict[str, Sequence[int]], path: str) -> None:
+    """Write the compact index that :func:`shipped_class_index` reads.
+
+    Names are stored as gaps between sorted numbers (``2007_000032`` is
+    2007000032), labels 0 to 23 as three bytes of bits, 255 as one.
+
+    Args:
+        labels: Label values of every image, by image name.
+        path: The ``.npz`` file to write.
+    """
+    names = sorted(labels)
+    index = np.zeros((len(names), NUM_VALUES), bool)
+    for row, name in zip(index, names):
+        row[labels[name]] = True
+    numbers = np.array([int(name.replace('_', '')) for name in names])
+    bits = np.packbits(index, axis=1)
+    if bits[:, 3:-1].any():
+        raise ValueError('the compact index has no place for labels 24 to 247')
+    np.savez_compressed(
+        path,
+        gaps=np.diff(numbers, prepend=0).astype(np.uint32),
+        bits=bits[:, :3],
+        void=bits[:, -1],
+    )

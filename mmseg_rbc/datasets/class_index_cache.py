@@ -1,0 +1,117 @@
+"""The cache of scanned class indices: where it lies and when it holds."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import os.path as osp
+import zipfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+import numpy as np
+from filelock import FileLock, Timeout
+from mmengine.logging import print_log
+
+CACHE_FOLDER = '.mmseg_rbc'
+NUM_VALUES = 256
+
+
+class ClassIndexCache:
+    """A class index on disk, for one list of masks.
+
+    It lies in ``.mmseg_rbc`` inside the masks' common folder or, where that
+    is read-only, below ``$MMSEG_RBC_CACHE`` (``~/.cache/mmseg_rbc``). A scan
+    that was interrupted leaves the rows of the masks it had finished.
+
+    Args:
+        mask_paths: The mask files, which must exist.
+    """
+
+    def __init__(self, mask_paths: Sequence[str]) -> None:
+        parts = [osp.split(path) for path in mask_paths]
+        folders = {folder: osp.abspath(folder) for folder, _ in parts}
+        root = osp.commonpath(list(folders.values()))
+        # The file's name depends on the list alone, relative to its folder:
+        # moved data keeps its cache, changed masks replace it.
+        below = {f: osp.relpath(path, root) for f, path in folders.items()}
+        listed = '\0'.join(f'{below[f]}/{name}' for f, name in parts)
+        names = hashlib.sha256(listed.encode())
+        name = f'class_index-{names.hexdigest()[:16]}.npz'
+        self._key = names.digest() + _state_digest(mask_paths)
+        self._places = [osp.join(f, name) for f in _cache_folders(root)]
+
+    def read(self) -> np.ndarray:
+        """Return the rows that are known: none if stale or damaged."""
+        return max((self._read(place) for place in self._places), key=len)
+
+    def write(self, index: np.ndarray) -> None:
+        """Write atomically, so that a reader sees all of it or nothing.
+
+        Args:
+            index: ``(n, 256)`` bool, the rows of the first n masks.
+        """
+        place = self._place()
+        if place is None:
+            return
+        part = f'{place}.{os.getpid()}.part'
+        key = np.frombuffer(self._key, np.uint8)
+        with open(part, 'wb') as file:
+            np.savez(file, key=key, bits=np.packbits(index, axis=1))
+        os.replace(part, place)
+
+    def lock(self) -> FileLock | nullcontext:
+        """Return a lock that frees itself when its process dies."""
+        place = self._place()
+        if place is None:
+            return nullcontext()
+        lock = FileLock(place + '.lock')
+        try:
+            lock.acquire(timeout=0)
+            lock.release()
+        except Timeout:
+            message = f'waiting for the process that scans for {place}'
+            print_log(message, 'current')
+        return lock
+
+    def _place(self) -> str | None:
+        """Return the first place that can be written, if any."""
+        for place in self._places:
+            folder = osp.dirname(place)
+            try:
+                os.makedirs(folder, exist_ok=True)
+            except OSError:
+                continue
+            if os.access(folder, os.W_OK):
+                return place
+        return None
+
+    def _read(self, place: str) -> np.ndarray:
+        nothing = np.zeros((0, NUM_VALUES), bool)
+        if not osp.isfile(place):
+            return nothing
+        try:
+            # The zip format carries checksums: damage raises.
+            with np.load(place) as data:
+                if data['key'].tobytes() != self._key:
+                    return nothing
+                return np.unpackbits(data['bits'], axis=1).astype(bool)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            print_log(f'rebuilding the damaged class index {place}', 'current')
+            return nothing
+
+
+def _state_digest(mask_paths: Sequence[str]) -> bytes:
+    """Digest sizes and modification times."""
+    stats = map(os.stat, mask_paths)
+    states = np.array([(s.st_size, s.st_mtime_ns) for s in stats], np.int64)
+    return hashlib.sha256(states.tobytes()).digest()
+
+
+def _cache_folders(root: str) -> list[str]:
+    """Return the folders a cache may lie in, the best one first."""
+    user = os.environ.get('MMSEG_RBC_CACHE') or osp.expanduser(
+        osp.join('~', '.cache', 'mmseg_rbc')
+    )
+    digest = hashlib.sha256(root.encode()).hexdigest()[:16]
+    return [osp.join(root, CACHE_FOLDER), osp.join(user, digest)]

@@ -1,0 +1,333 @@
+"""Continual data sets."""
+
+from __future__ import annotations
+
+import os
+import os.path as osp
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from mmseg.datasets import BaseSegDataset
+from mmseg.registry import DATASETS
+
+from mmseg_rbc.tasks import IGNORE_INDEX, Task, duplicates
+
+from .class_index import load_class_index
+from .splits import check_setting, read_split, select_images
+
+
+class ContinualMixin:
+    """Make any ``BaseSegDataset`` continual.
+
+    Put it before the data set: ``class MyContinual(ContinualMixin, MyData)``.
+    In training it keeps the images of one step and labels only the classes of
+    that step; with ``test_mode=True`` it labels all classes seen so far.
+
+    ``metainfo['classes']`` names the value ``i`` of the masks at position
+    ``i``. If the first one is ``background`` it is class 0; otherwise the
+    data has no background, and class 0 is what the network has not learnt.
+
+    The ``metainfo`` of the data set then holds ``classes`` and ``palette`` of
+    the seen classes in network order, the names ``old``, ``new`` and ``seen``
+    and ``num_old``, ``task``, ``step``, ``setting`` and, when testing,
+    ``unseen`` and ``eval_images``. Every sample carries ``num_old``.
+
+    Args:
+        task: ``'offline'``, ``'B-N'`` such as ``'15-1'``, or the class names
+            of every step.
+        step: The continual step.
+        setting: ``overlapped``, ``disjoint``, ``sequential`` or
+            ``partitioned``; see :func:`~.splits.select_images`.
+        order: Order of the foreground ids, or the letter of a VOC order.
+        seed: Seed of the ``partitioned`` setting.
+        split_dir: Folder with published ``train-<step>.npy`` index arrays,
+            which replace the rule of the setting.
+        unseen: Label of classes not seen yet in evaluation: ``background`` or
+            ``ignore``.
+        eval_images: Images to evaluate: ``all``, or those with a foreground
+            class that is ``seen`` (published code).
+        metainfo: As in MMSeg.
+    """
+
+    # Supplied by BaseSegDataset.
+    METAINFO: dict
+    ann_file: str
+    data_prefix: dict
+    data_list: list[dict]
+    backend_args: dict | None
+    img_suffix: str
+    reduce_zero_label: bool
+    _metainfo: dict
+
+    def __init__(
+        self,
+        *args: Any,
+        task: str | Sequence[Sequence[str]],
+        step: int = 0,
+        setting: str = 'overlapped',
+        order: str | Sequence[int] | None = None,
+        seed: int = 0,
+        split_dir: str | None = None,
+        unseen: str = 'background',
+        eval_images: str = 'all',
+        metainfo: Mapping | None = None,
+        **kwargs: Any,
+    ) -> None:
+        check_setting(setting)
+        if eval_images not in ('all', 'seen'):
+            raise ValueError(
+                f'eval_images={eval_images!r} is neither "all" nor "seen"'
+            )
+        info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
+        names, self._values = _class_names(info.get('classes'))
+        self.task = Task.make(task, names, order)
+        self.step = step
+        self.setting = setting
+        self.seed = seed
+        self.split_dir = split_dir
+        self.eval_images = eval_images
+        self._unseen = unseen
+        self._is_test = kwargs.get('test_mode', False)
+        info.update(self._seen_metainfo(names, info.get('palette')))
+        super().__init__(*args, metainfo=info, **kwargs)  # type: ignore[call-arg]
+        # Not through the argument, which takes text for the name of a file.
+        self._metainfo.update(self._step_metainfo())
+
+    def get_label_map(self, new_classes: Sequence | None = None) -> dict:
+        """Map the values of the masks to labels of this step.
+
+        Overrides the stock method, which sends omitted classes to 255.
+        """
+        if self.reduce_zero_label:
+            raise ValueError(
+                'reduce_zero_label=True makes background ignored, but class 0 '
+                'is background in every continual task: set it to False'
+            )
+        if self._is_test:
+            by_class = self.task.eval_label_map(self.step, self._unseen)
+        else:
+            by_class = self.task.train_label_map(
+                self.step, label_old=self.setting == 'sequential'
+            )
+        by_value = {v: by_class[c] for v, c in self._values.items()}
+        return {**by_value, IGNORE_INDEX: IGNORE_INDEX}
+
+    def load_data_list(self) -> list[dict]:
+        """Load the whole image list; blank lines do not count."""
+        if self.ann_file and not osp.exists(self.ann_file):
+            folder = osp.dirname(self.ann_file)
+            found = sorted(os.listdir(folder)) if osp.isdir(folder) else []
+            raise FileNotFoundError(
+                f'image list {self.ann_file} does not exist (its folder holds '
+                f'{", ".join(found) or "nothing"}): set data_root and ann_file'
+            )
+        infos = super().load_data_list()  # type: ignore[misc]
+        infos = [
+            info
+            for info in infos
+            if osp.basename(info['img_path']) != self.img_suffix
+        ]
+        if not self.backend_args:
+            self._find_masks(infos)
+            self._check_files('image', [info['img_path'] for info in infos])
+        num_old = len(self.task.old(self.step))
+        for info in infos:
+            info['num_old'] = num_old
+        return infos
+
+    def filter_data(self) -> list[dict]:
+        """Keep the images of the step, or those to evaluate."""
+        infos = super().filter_data()  # type: ignore[misc]
+        if self._is_test and self.eval_images == 'all':
+            return infos
+        kept = [infos[i] for i in self._selected(infos)]
+        if not kept:
+            what = 'evaluation' if self._is_test else self.setting
+            raise ValueError(
+                f'step {self.step} of {self.task} ({what}) selects none of '
+                f'the {len(infos)} images of {self.ann_file or "the folder"}:'
+                ' check task, order and setting'
+            )
+        return kept
+
+    def class_index(self, infos: list[dict]) -> np.ndarray:
+        """Return which label values the masks of samples hold.
+
+        Returns:
+            ``(len(infos), 256)`` bool.
+        """
+        return load_class_index([info['seg_map_path'] for info in infos])
+
+    def _selected(self, infos: list[dict]) -> np.ndarray:
+        """Return the positions of the samples that are kept."""
+        if self.split_dir and not self._is_test:
+            return read_split(self.split_dir, self.step, len(infos))
+        by_value = self.class_index(infos)
+        self._check_values(by_value, infos)
+        index = np.zeros((len(infos), self.task.num_classes), bool)
+        for value, class_id in self._values.items():
+            index[:, class_id] = by_value[:, value]
+        if self._is_test:
+            foreground = list(self.task.seen(self.step))[1:]
+            return np.flatnonzero(index[:, foreground].any(1))
+        return select_images(
+            index,
+            self.task,
+            self.step,
+            self.setting,
+            self._names(infos),
+            self.seed,
+        )
+
+    def _check_values(self, by_value: np.ndarray, infos: list[dict]) -> None:
+        known = [*self._values, IGNORE_INDEX]
+        unknown = by_value.copy()
+        unknown[:, known] = False
+        if not unknown.any():
+            return
+        row = int(unknown.any(1).argmax())
+        raise ValueError(
+            unknown_label_sentence(
+                infos[row]['seg_map_path'],
+                np.flatnonzero(unknown[row]).tolist(),
+                known,
+            )
+        )
+
+    def _names(self, infos: list[dict]) -> list[str]:
+        """Return image names below the image folder, without suffix."""
+        prefix = osp.join(self.data_prefix.get('img_path') or '', '')
+        start, end = len(prefix), -len(self.img_suffix)
+        return [info['img_path'][start:end] for info in infos]
+
+    def _find_masks(self, infos: list[dict]) -> None:
+        """Raise if a mask is missing, before any training."""
+        if not all('seg_map_path' in info for info in infos):
+            raise ValueError(
+                f'{type(self).__name__} needs masks: set '
+                'data_prefix.seg_map_path'
+            )
+        self._check_files('mask', [info['seg_map_path'] for info in infos])
+
+    def _check_files(self, what: str, paths: list[str]) -> None:
+        missing = missing_files(paths)
+        if missing:
+            raise FileNotFoundError(
+                f'{what} {missing[0]} does not exist ({len(missing)} of the '
+                f'{len(paths)} {what}s of {self.ann_file or "the folder"} are '
+                'missing): check the list and data_prefix'
+            )
+
+    def _seen_metainfo(
+        self, names: Sequence[str], palette: Sequence | None
+    ) -> dict:
+        """Return names and colours of the seen classes, in network order."""
+        if not palette:
+            palette = make_palette(len(names))
+        elif len(palette) == len(self._values) < len(names):
+            palette = [[0, 0, 0], *palette]
+        if len(palette) != len(names):
+            raise ValueError(
+                f'metainfo.palette has {len(palette)} colours, but there are '
+                f'{len(self._values)} classes'
+            )
+        seen = self.task.seen(self.step)
+        return dict(
+            classes=tuple(names[c] for c in seen),
+            palette=[list(palette[c]) for c in seen],
+        )
+
+    def _step_metainfo(self) -> dict:
+        """Return what the metainfo says of this step."""
+        seen = self._metainfo['classes']
+        num_old = len(self.task.old(self.step))
+        info = dict(
+            old=seen[:num_old],
+            new=seen[num_old:],
+            seen=seen,
+            num_old=num_old,
+            task=self.task.name,
+            step=self.step,
+            setting=self.setting,
+        )
+        if self._is_test:
+            info.update(unseen=self._unseen, eval_images=self.eval_images)
+        return info
+
+
+@DATASETS.register_module()
+class ContinualDataset(ContinualMixin, BaseSegDataset):
+    """Continual data of your own, with nothing to code.
+
+    Example:
+        >>> dict(
+        ...     type='ContinualDataset',
+        ...     data_root='data/streets',
+        ...     data_prefix=dict(img_path='images', seg_map_path='masks'),
+        ...     ann_file='train.txt',
+        ...     metainfo=dict(classes=['sky', 'tree', 'road', 'car']),
+        ...     task=[['sky', 'tree'], ['road'], ['car']],
+        ...     step=1)
+    """
+
+
+def _class_names(
+    classes: Sequence[str] | None,
+) -> tuple[list[str], dict[int, int]]:
+    """Return class names by id, and the class id of every mask value."""
+    if not classes:
+        raise ValueError(
+            'metainfo.classes is missing: list the class names in the order '
+            'of the label values in the masks'
+        )
+    first = 0 if classes[0] == 'background' else 1
+    names = ['background'] * first + list(classes)
+    twice = duplicates(names)
+    if twice:
+        raise ValueError(
+            f'class {twice[0]!r} stands more than once in metainfo.classes '
+            '(background may only be first): every label value needs a name '
+            'of its own'
+        )
+    return names, {v: v + first for v in range(len(classes))}
+
+
+def unknown_label_sentence(
+    path: str, found: Sequence[int], known: Sequence[int]
+) -> str:
+    """Say that a mask holds label values which no class has."""
+    last = max(v for v in known if v != IGNORE_INDEX)
+    return (
+        f'mask {path} holds the unknown label value'
+        f'{"s" if len(found) > 1 else ""} {", ".join(map(str, found[:5]))}'
+        f'{" ..." if len(found) > 5 else ""}, expected {min(known)} to {last} '
+        f'or {IGNORE_INDEX} (ignore): add the class to metainfo.classes or '
+        'correct the mask'
+    )
+
+
+def missing_files(paths: Sequence[str]) -> list[str]:
+    """Return the paths that do not exist, with one listing per folder."""
+    parts = [osp.split(path) for path in paths]
+    present = {
+        folder: set(os.listdir(folder)) if osp.isdir(folder) else set()
+        for folder in {folder for folder, _ in parts}
+    }
+    return [
+        path
+        for path, (folder, name) in zip(paths, parts)
+        if name not in present[folder]
+    ]
+
+
+def make_palette(num_classes: int) -> list[list[int]]:
+    """Return the colours that PASCAL VOC gives to its classes.
+
+    Bit ``3 j + c`` of the class id is bit ``7 - j`` of channel ``c``.
+    """
+    ids = np.arange(num_classes)[:, None]
+    colours = sum(
+        ((ids >> (3 * j + np.arange(3))) & 1) << (7 - j) for j in range(3)
+    )
+    return np.asarray(colours).tolist()

@@ -1,0 +1,5 @@
+"""Models of continual segmentation."""
+
+from .data_preprocessor import DupletDataPreProcessor
+
+__all__ = ['DupletDataPreProcessor']

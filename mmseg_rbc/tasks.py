@@ -1,0 +1,323 @@
+"""Continual tasks: which classes are learnt at which step.
+
+Pure Python, no torch: a :class:`Task` can be made, printed and hashed
+anywhere. Class ids are those of the data set (0 is background); the *network
+index* of a class is its position in ``[0] + old ids + new ids``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+BACKGROUND = 0
+IGNORE_INDEX = 255
+# 254 marks an unknown label in look-up tables and 255 means ignore.
+MAX_CLASSES = 254
+
+# The tasks of the published tables, by number of foreground classes.
+BENCHMARK_TASKS = {
+    20: ('offline', '19-1', '15-5', '15-1', '10-1', '5-3', '2-2'),
+    150: ('offline', '100-50', '100-10', '100-5', '50-50'),
+}
+# Other spellings in published code: MiB writes "s" for one class at a time.
+ALIASES = {'joint': 'offline', '15-5s': '15-1'}
+
+# The class orders that papers report for VOC 15-1, by their usual letter.
+VOC_ORDERS = dict(
+    a=tuple(range(1, 21)),
+    b=(12, 9, 20, 7, 15, 8, 14, 16, 5, 19, 4, 1, 13, 2, 11, 17, 3, 6, 18, 10),
+    c=(13, 19, 15, 17, 9, 8, 5, 20, 4, 3, 10, 11, 18, 16, 7, 12, 14, 6, 1, 2),
+    d=(15, 3, 2, 12, 14, 18, 20, 16, 11, 1, 19, 8, 10, 7, 17, 6, 5, 13, 9, 4),
+    e=(7, 5, 3, 9, 13, 12, 14, 19, 10, 2, 1, 4, 16, 8, 17, 15, 18, 6, 11, 20),
+    f=(7, 13, 5, 11, 9, 2, 15, 12, 14, 3, 20, 1, 16, 4, 18, 8, 6, 10, 19, 17),
+    g=(7, 5, 9, 1, 15, 18, 14, 3, 20, 10, 4, 19, 11, 17, 16, 12, 8, 6, 2, 13),
+    h=(12, 9, 19, 6, 4, 10, 5, 18, 14, 15, 16, 3, 8, 7, 11, 13, 2, 20, 17, 1),
+    i=(13, 10, 15, 8, 7, 19, 4, 3, 16, 12, 14, 11, 5, 20, 6, 2, 18, 9, 17, 1),
+    j=(1, 14, 9, 5, 2, 15, 8, 20, 6, 16, 18, 7, 11, 10, 19, 3, 4, 17, 12, 13),
+    k=(16, 13, 1, 11, 12, 18, 6, 14, 5, 3, 7, 9, 20, 19, 15, 4, 2, 10, 8, 17),
+    l=(10, 7, 6, 19, 16, 8, 17, 1, 14, 4, 9, 3, 15, 11, 12, 2, 18, 20, 13, 5),
+    m=(18, 4, 14, 17, 12, 10, 7, 3, 9, 1, 8, 15, 6, 13, 2, 5, 11, 20, 16, 19),
+    n=(5, 4, 13, 18, 14, 10, 19, 15, 7, 9, 3, 2, 8, 16, 20, 1, 12, 11, 6, 17),
+    o=(9, 12, 13, 18, 7, 1, 15, 17, 10, 8, 4, 5, 20, 16, 6, 14, 19, 11, 2, 3),
+    p=(9, 12, 13, 18, 2, 11, 15, 17, 10, 8, 4, 5, 20, 16, 6, 14, 19, 1, 7, 3),
+    q=(3, 14, 13, 18, 2, 11, 15, 17, 10, 8, 4, 5, 20, 16, 6, 12, 19, 1, 7, 9),
+    r=(3, 14, 13, 1, 2, 11, 15, 17, 7, 8, 4, 5, 9, 16, 19, 12, 6, 18, 10, 20),
+    s=(3, 14, 6, 1, 2, 11, 12, 17, 7, 20, 4, 5, 9, 16, 19, 15, 13, 18, 10, 8),
+    t=(3, 15, 13, 1, 2, 11, 18, 17, 7, 20, 8, 5, 9, 16, 19, 14, 6, 12, 10, 4),
+    u=(3, 15, 13, 14, 6, 11, 18, 17, 7, 20, 8, 4, 9, 16, 10, 1, 2, 12, 19, 5),
+    v=(1, 2, 12, 14, 6, 19, 18, 17, 5, 20, 8, 4, 9, 16, 10, 3, 15, 13, 11, 7),
+    w=(1, 2, 12, 14, 13, 19, 18, 7, 11, 20, 8, 4, 9, 16, 10, 3, 15, 6, 5, 17),
+)  # fmt: skip
+
+Steps = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The classes of every continual step.
+
+    ``num_old`` and all results count background, which belongs to step 0.
+
+    Args:
+        name: Short name, such as ``15-1``.
+        steps: Foreground class ids of every step, in the order in which the
+            network learns them.
+        num_classes: Classes of the data set, background included. Classes in
+            no step are never learnt and stay background.
+
+    Example:
+        >>> task = Task.parse('15-1', num_classes=21)
+        >>> print(task)
+        task 15-1: 6 steps of 15, 1, 1, 1, 1, 1 of 20 foreground classes
+        >>> task.new(2), len(task.old(2))
+        ((17,), 17)
+    """
+
+    name: str
+    steps: Steps
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        _check_steps(self.name, self.steps, self.num_classes)
+
+    @classmethod
+    def make(
+        cls,
+        task: str | Sequence[Sequence[str | int]],
+        classes: Sequence[str],
+        order: str | Sequence[int] | None = None,
+    ) -> Task:
+        """Make a task from what a config holds.
+
+        Args:
+            task: ``'offline'``, ``'B-N'``, or the classes of every step by
+                name or id.
+            classes: Class names of the data set, background first.
+            order: See :meth:`parse`; only for a task given as text.
+        """
+        if isinstance(task, str):
+            return cls.parse(task, len(classes), order)
+        if order is not None:
+            raise ValueError(
+                'order goes with a task such as "15-1", but the steps of this '
+                'task are listed class by class: drop order, or list the '
+                'classes in the order you want'
+            )
+        return cls.from_names(task, classes)
+
+    @classmethod
+    def parse(
+        cls,
+        name: str,
+        num_classes: int,
+        order: str | Sequence[int] | None = None,
+    ) -> Task:
+        """Make ``offline`` or any ``B-N``: B classes first, then N a step.
+
+        The last step may be smaller.
+
+        Args:
+            name: ``'offline'`` (all classes at once, Joint) or ``'B-N'``.
+            num_classes: Classes of the data set, background included.
+            order: A permutation of the foreground ids, or the letter of one
+                of :data:`VOC_ORDERS`. Defaults to increasing ids.
+        """
+        ids = _resolve_order(order, num_classes - 1)
+        name = ALIASES.get(name, name)
+        if name == 'offline':
+            return cls(name, (ids,), num_classes)
+        match = re.fullmatch(r'([1-9]\d*)-([1-9]\d*)', name)
+        if match is None:
+            raise ValueError(
+                f'task {name!r} is neither "offline" nor "B-N" with B classes '
+                'in step 0 and N in every later step, such as "15-1"'
+            )
+        base, increment = int(match[1]), int(match[2])
+        if base >= len(ids):
+            raise ValueError(
+                f'task {name} leaves no class for step 1 of {len(ids)} '
+                f'foreground classes: choose B below {len(ids)}, or "offline"'
+            )
+        starts = range(base, len(ids), increment)
+        later = tuple(ids[i : i + increment] for i in starts)
+        return cls(name, (ids[:base], *later), num_classes)
+
+    @classmethod
+    def from_names(
+        cls, steps: Sequence[Sequence[str | int]], classes: Sequence[str]
+    ) -> Task:
+        """Make a task from the classes of every step.
+
+        Args:
+            steps: Class names (or ids) of every step; background is implied.
+            classes: Class names of the data set, background first.
+        """
+        if any(isinstance(step, (str, int)) for step in steps):
+            raise ValueError(
+                f'the steps of a task are lists of class names, got {steps!r}:'
+                ' write [["cat", "dog"], ["horse"]]'
+            )
+        twice = duplicates([c for step in steps for c in step])
+        if twice:
+            raise ValueError(
+                f'class {twice[0]!r} is listed more than once in the steps '
+                f'{steps!r}: keep it in one step'
+            )
+        ids = {name: i for i, name in enumerate(classes)}
+        learnt = tuple(
+            tuple(_class_id(c, ids) for c in step if c != classes[0])
+            for step in steps
+        )
+        name = '+'.join(str(len(step)) for step in learnt)
+        return cls(name, learnt, len(classes))
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps, the base step included."""
+        return len(self.steps)
+
+    def new(self, step: int) -> tuple[int, ...]:
+        """Class ids learnt at ``step``; background belongs to step 0."""
+        background = (BACKGROUND,) if self._check(step) == 0 else ()
+        return background + self.steps[step]
+
+    def old(self, step: int) -> tuple[int, ...]:
+        """Class ids learnt before ``step``, in network order."""
+        return self.seen(step - 1) if self._check(step) else ()
+
+    def seen(self, step: int) -> tuple[int, ...]:
+        """Class ids known after ``step``, in network order."""
+        return (BACKGROUND,) + sum(self.steps[: self._check(step) + 1], ())
+
+    def train_label_map(
+        self, step: int, label_old: bool = False
+    ) -> dict[int, int]:
+        """Map class id to training label at ``step``.
+
+        New classes keep their network index; old, future and never learnt
+        ones are background; 255 stays 255.
+
+        Args:
+            step: The continual step.
+            label_old: Whether old classes are labelled too (``sequential``).
+        """
+        labelled = self.seen(step) if label_old else self.new(step)
+        return self._label_map(step, labelled, hidden=BACKGROUND)
+
+    def eval_label_map(
+        self, step: int, unseen: str = 'background'
+    ) -> dict[int, int]:
+        """Map class id to evaluation label at ``step``.
+
+        Args:
+            step: The continual step.
+            unseen: What a class not seen yet counts as: ``'background'``
+                (PLOP, RBC) or ``'ignore'`` (MiB).
+        """
+        hidden = dict(background=BACKGROUND, ignore=IGNORE_INDEX)
+        if unseen not in hidden:
+            raise ValueError(
+                f'unseen={unseen!r} is neither "background" nor "ignore"'
+            )
+        return self._label_map(step, self.seen(step), hidden[unseen])
+
+    def groups(self, step: int) -> dict[str, tuple[int, ...]]:
+        """Network indices of the reporting groups after ``step``.
+
+        Returns:
+            ``old``: classes of step 0 with background, ``new``: all classes
+            learnt later, ``all``: both.
+        """
+        indices = tuple(range(len(self.seen(step))))
+        base = len(self.seen(0))
+        return dict(old=indices[:base], new=indices[base:], all=indices)
+
+    def _label_map(
+        self, step: int, labelled: Sequence[int], hidden: int
+    ) -> dict[int, int]:
+        index = {c: i for i, c in enumerate(self.seen(step)) if c in labelled}
+        index[BACKGROUND] = BACKGROUND
+        label_map = {c: index.get(c, hidden) for c in range(self.num_classes)}
+        return {**label_map, IGNORE_INDEX: IGNORE_INDEX}
+
+    def _check(self, step: int) -> int:
+        if not 0 <= step < self.num_steps:
+            raise ValueError(
+                f'{self.name} has steps 0 to {self.num_steps - 1}, '
+                f'got step {step}'
+            )
+        return step
+
+    def __str__(self) -> str:
+        sizes = ', '.join(str(len(step)) for step in self.steps)
+        plural = 's' if self.num_steps > 1 else ''
+        return (
+            f'task {self.name}: {self.num_steps} step{plural} of {sizes} of '
+            f'{self.num_classes - 1} foreground classes'
+        )
+
+
+def _resolve_order(
+    order: str | Sequence[int] | None, num_foreground: int
+) -> tuple[int, ...]:
+    """Return the order of the foreground ids as a checked permutation."""
+    identity = tuple(range(1, num_foreground + 1))
+    if order is None:
+        return identity
+    if isinstance(order, str):
+        if order not in VOC_ORDERS:
+            raise ValueError(
+                f'order {order!r} is unknown: give a letter from a to '
+                f'{max(VOC_ORDERS)} or a permutation of 1 to {num_foreground}'
+            )
+        order = VOC_ORDERS[order]
+    ids = tuple(order)
+    if sorted(ids) != list(identity):
+        odd = sorted(set(ids) ^ set(identity)) or duplicates(ids)
+        raise ValueError(
+            f'order must hold each of 1 to {num_foreground} once, but '
+            f'{odd} {"are" if len(odd) > 1 else "is"} missing, repeated or '
+            'out of range'
+        )
+    return ids
+
+
+def _class_id(name: str | int, ids: Mapping[str, int]) -> int:
+    if isinstance(name, int):
+        return name
+    if name not in ids:
+        raise ValueError(
+            f'class {name!r} is unknown: the data set has {", ".join(ids)}'
+        )
+    return ids[name]
+
+
+def _check_steps(name: str, steps: Steps, num_classes: int) -> None:
+    """Raise unless every step has classes and every class has one step."""
+    if not 2 <= num_classes <= MAX_CLASSES:
+        raise ValueError(
+            f'task {name} has {num_classes} classes with background, expected '
+            f'2 to {MAX_CLASSES}: labels are 8-bit and 255 means ignore'
+        )
+    if not steps or not all(steps):
+        empty = [i for i, step in enumerate(steps) if not step] or [0]
+        raise ValueError(f'task {name} has no class in step {empty[0]}')
+    ids = sum(steps, ())
+    wrong = [c for c in ids if not 0 < c < num_classes]
+    if wrong:
+        raise ValueError(
+            f'task {name} names class {wrong[0]}, but foreground ids go from '
+            f'1 to {num_classes - 1}'
+        )
+    if duplicates(ids):
+        raise ValueError(
+            f'task {name} learns class {duplicates(ids)[0]} more than once: '
+            'keep it in one step'
+        )
+
+
+def duplicates(items: Sequence) -> list:
+    """Return the items that occur more than once."""
+    return sorted({item for item in items if items.count(item) > 1})

@@ -1,0 +1,1 @@
+"""Helpers that fit nowhere else."""
