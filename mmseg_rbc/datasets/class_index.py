@@ -13,7 +13,7 @@ import os.path as osp
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -152,7 +152,7 @@ def shipped_class_index(names: Sequence[str]) -> np.ndarray | None:
         ``(len(names), 256)`` bool, or None unless all names are VOC images
         of trainaug or val.
     """
-    rows, bits = _read_shipped()
+    rows, bits, _ = _read_shipped()
     try:
         picked = [rows[name] for name in names]
     except KeyError:
@@ -160,17 +160,32 @@ def shipped_class_index(names: Sequence[str]) -> np.ndarray | None:
     return np.unpackbits(bits[picked], axis=1).astype(bool)
 
 
+def shipped_names(split: str) -> list[str]:
+    """Return the image names of VOC 2012, sorted as in the usual lists.
+
+    Args:
+        split: ``trainaug`` (10,582 images) or ``val`` (1,449).
+    """
+    rows, _, is_val = _read_shipped()
+    wanted = is_val if split == 'val' else ~is_val
+    return [name for name, chosen in zip(rows, wanted) if chosen]
+
+
 @lru_cache(maxsize=1)
-def _read_shipped() -> tuple[dict[str, int], np.ndarray]:
+def _read_shipped() -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Return row by name, packed label bits and whether an image is val's."""
     with np.load(SHIPPED_INDEX) as data:
         numbers = np.cumsum(data['gaps'], dtype=np.int64)
         bits = np.zeros((len(numbers), NUM_VALUES // 8), np.uint8)
         bits[:, :3], bits[:, -1] = data['bits'], data['void']
+        is_val = np.unpackbits(data['is_val'], count=len(bits)).astype(bool)
     names = (f'{n // 10**6}_{n % 10**6:06d}' for n in numbers.tolist())
-    return {name: i for i, name in enumerate(names)}, bits
+    return {name: i for i, name in enumerate(names)}, bits, is_val
 
 
-def write_shipped(labels: dict[str, Sequence[int]], path: str) -> None:
+def write_shipped(
+    labels: Mapping[str, Sequence[int]], val: Collection[str], path: str
+) -> None:
     """Write the compact index that :func:`shipped_class_index` reads.
 
     Names are stored as gaps between sorted numbers (``2007_000032`` is
@@ -178,6 +193,7 @@ def write_shipped(labels: dict[str, Sequence[int]], path: str) -> None:
 
     Args:
         labels: Label values of every image, by image name.
+        val: Names of the validation images.
         path: The ``.npz`` file to write.
     """
     names = sorted(labels)
@@ -193,4 +209,5 @@ def write_shipped(labels: dict[str, Sequence[int]], path: str) -> None:
         gaps=np.diff(numbers, prepend=0).astype(np.uint32),
         bits=bits[:, :3],
         void=bits[:, -1],
+        is_val=np.packbits([name in val for name in names]),
     )

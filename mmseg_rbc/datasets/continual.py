@@ -31,7 +31,9 @@ class ContinualMixin:
     The ``metainfo`` of the data set then holds ``classes`` and ``palette`` of
     the seen classes in network order, the names ``old``, ``new`` and ``seen``
     and ``num_old``, ``task``, ``step``, ``setting`` and, when testing,
-    ``unseen`` and ``eval_images``. Every sample carries ``num_old``.
+    ``unseen`` and ``eval_images``. Every sample carries ``num_old``. The
+    attributes ``all_classes`` and ``all_colours`` (by class id) and
+    ``class_ids`` (by mask value) describe the whole data set.
 
     Args:
         task: ``'offline'``, ``'B-N'`` such as ``'15-1'``, or the class names
@@ -80,8 +82,9 @@ class ContinualMixin:
                 f'eval_images={eval_images!r} is neither "all" nor "seen"'
             )
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        names, self._values = _class_names(info.get('classes'))
-        self.task = Task.make(task, names, order)
+        self.all_classes, self.class_ids = _class_names(info.get('classes'))
+        self.all_colours = _colours(info.get('palette'), self.all_classes)
+        self.task = Task.make(task, self.all_classes, order)
         self.step = step
         self.setting = setting
         self.seed = seed
@@ -89,7 +92,9 @@ class ContinualMixin:
         self.eval_images = eval_images
         self._unseen = unseen
         self._is_test = kwargs.get('test_mode', False)
-        info.update(self._seen_metainfo(names, info.get('palette')))
+        seen = self.task.seen(step)
+        info['classes'] = tuple(self.all_classes[c] for c in seen)
+        info['palette'] = [self.all_colours[c] for c in seen]
         super().__init__(*args, metainfo=info, **kwargs)  # type: ignore[call-arg]
         # Not through the argument, which takes text for the name of a file.
         self._metainfo.update(self._step_metainfo())
@@ -110,7 +115,7 @@ class ContinualMixin:
             by_class = self.task.train_label_map(
                 self.step, label_old=self.setting == 'sequential'
             )
-        by_value = {v: by_class[c] for v, c in self._values.items()}
+        by_value = {v: by_class[c] for v, c in self.class_ids.items()}
         return {**by_value, IGNORE_INDEX: IGNORE_INDEX}
 
     def load_data_list(self) -> list[dict]:
@@ -166,7 +171,7 @@ class ContinualMixin:
         by_value = self.class_index(infos)
         self._check_values(by_value, infos)
         index = np.zeros((len(infos), self.task.num_classes), bool)
-        for value, class_id in self._values.items():
+        for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]
         if self._is_test:
             foreground = list(self.task.seen(self.step))[1:]
@@ -181,7 +186,7 @@ class ContinualMixin:
         )
 
     def _check_values(self, by_value: np.ndarray, infos: list[dict]) -> None:
-        known = [*self._values, IGNORE_INDEX]
+        known = [*self.class_ids, IGNORE_INDEX]
         unknown = by_value.copy()
         unknown[:, known] = False
         if not unknown.any():
@@ -218,25 +223,6 @@ class ContinualMixin:
                 f'{len(paths)} {what}s of {self.ann_file or "the folder"} are '
                 'missing): check the list and data_prefix'
             )
-
-    def _seen_metainfo(
-        self, names: Sequence[str], palette: Sequence | None
-    ) -> dict:
-        """Return names and colours of the seen classes, in network order."""
-        if not palette:
-            palette = make_palette(len(names))
-        elif len(palette) == len(self._values) < len(names):
-            palette = [[0, 0, 0], *palette]
-        if len(palette) != len(names):
-            raise ValueError(
-                f'metainfo.palette has {len(palette)} colours, but there are '
-                f'{len(self._values)} classes'
-            )
-        seen = self.task.seen(self.step)
-        return dict(
-            classes=tuple(names[c] for c in seen),
-            palette=[list(palette[c]) for c in seen],
-        )
 
     def _step_metainfo(self) -> dict:
         """Return what the metainfo says of this step."""
@@ -291,6 +277,23 @@ def _class_names(
             'of its own'
         )
     return names, {v: v + first for v in range(len(classes))}
+
+
+def _colours(
+    palette: Sequence | None, classes: Sequence[str]
+) -> list[list[int]]:
+    """Return the colour of every class id."""
+    if not palette:
+        return make_palette(len(classes))
+    colours = [list(colour) for colour in palette]
+    if len(colours) == len(classes) - 1:
+        colours.insert(0, [0, 0, 0])
+    if len(colours) != len(classes):
+        raise ValueError(
+            f'metainfo.palette has {len(colours)} colours, but there are '
+            f'{len(classes)} classes with background'
+        )
+    return colours
 
 
 def unknown_label_sentence(

@@ -51,8 +51,12 @@ class DupletDataPreProcessor(SegDataPreProcessor):
         batch = torch.empty(
             (len(inputs), *inputs[0].shape), device=inputs[0].device
         )
+        # The two package lines name this switch differently.
+        swap = getattr(self, 'channel_conversion', None) or getattr(
+            self, '_channel_conversion', False
+        )
         for image, out in zip(inputs, batch):
-            if self._channel_conversion and len(image) == 3:
+            if swap and len(image) == 3:
                 image = image[[2, 1, 0]]
             if self._enable_normalize:
                 torch.sub(image, self.mean, out=out).div_(self.std)

@@ -8,6 +8,7 @@ replaced here; see "The stack" in the README.
 from __future__ import annotations
 
 import importlib.util
+import pickle
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -60,15 +61,21 @@ def check_stack() -> None:
             )
 
 
-def stand_in_for_missing_ops() -> None:
-    """Let ``mmseg.models`` import where ``mmcv`` has no compiled operators.
+def import_ops() -> None:
+    """Import ``mmcv.ops`` also where ``mmcv`` has no compiled operators.
 
-    A compiled ``mmcv._ext`` is left alone. Must run before ``mmseg.models``
-    is imported.
+    ``mmseg.models`` needs the import, mostly for operators that no config
+    here uses. The stand-in is gone afterwards, so that others who ask for
+    ``mmcv._ext`` (MMEngine does) learn that it is missing.
     """
     name = 'mmcv._ext'
-    if name not in sys.modules and importlib.util.find_spec(name) is None:
-        sys.modules[name] = _MissingOps(name)
+    if importlib.util.find_spec(name) is not None:
+        return
+    sys.modules[name] = _MissingOps(name)
+    try:
+        importlib.import_module('mmcv.ops')
+    finally:
+        del sys.modules[name]
 
 
 def allow_checkpoint_types() -> None:
@@ -78,25 +85,38 @@ def allow_checkpoint_types() -> None:
     in every checkpoint, which ``torch.load(weights_only=True)``, the default
     since torch 2.6, refuses unless they are on its allow-list.
     """
-    from mmengine.logging.history_buffer import HistoryBuffer
+    from mmengine.logging import HistoryBuffer
 
-    multiarray = getattr(np, '_core', None) or np.core
-    dtypes = [type(np.dtype(c)) for c in '?bBhHiIlLqQefd']
+    core = getattr(np, '_core', None) or np.core
     torch.serialization.add_safe_globals(
         [
             HistoryBuffer,
+            # A pickled HistoryBuffer names its methods through getattr.
+            (_history_method, 'builtins.getattr'),
             np.ndarray,
             np.dtype,
-            multiarray.multiarray._reconstruct,
-            multiarray.multiarray.scalar,
-            *dtypes,
+            core.multiarray._reconstruct,
+            core.multiarray.scalar,
+            *(type(np.dtype(code)) for code in '?bBhHiIlLqQefd'),
         ]
     )
+
+
+def _history_method(owner: Any, name: str) -> Callable[..., Any]:
+    """Stand in for ``getattr`` in checkpoints, for one class only."""
+    from mmengine.logging import HistoryBuffer
+
+    if owner is not HistoryBuffer:
+        raise pickle.UnpicklingError(
+            f'a checkpoint asks for attribute {name!r} of {owner!r}, which no '
+            'MMEngine checkpoint needs'
+        )
+    return getattr(HistoryBuffer, name)
 
 
 def prepare_stack() -> None:
     """Check the installed packages, then fill their two known gaps."""
     check_stack()
-    stand_in_for_missing_ops()
-    if hasattr(torch.serialization, 'add_safe_globals'):
+    import_ops()
+    if Version(torch.__version__) >= Version('2.6'):
         allow_checkpoint_types()

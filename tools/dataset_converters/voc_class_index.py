@@ -10,12 +10,14 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        'labels', help='JSON file: image name -> label values of its mask'
+        'labels', help='JSON: label values of its mask for every image name'
     )
+    parser.add_argument('lists', help='JSON: image names of trainaug and val')
     parser.add_argument('--out', default=SHIPPED_INDEX, help='file to write')
     args = parser.parse_args()
-    with open(args.labels) as file:
-        write_shipped(json.load(file), args.out)
+    with open(args.labels) as labels, open(args.lists) as lists:
+        val = set(json.load(lists)['val'])
+        write_shipped(json.load(labels), val, args.out)
     print(f'wrote {args.out}')
 
 

@@ -1,0 +1,1 @@
+continual = dict(task='10-1', setting='overlapped')

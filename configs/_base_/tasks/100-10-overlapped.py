@@ -1,0 +1,1 @@
+continual = dict(task='100-10', setting='overlapped')

@@ -1,0 +1,1 @@
+continual = dict(task='100-50', setting='overlapped')

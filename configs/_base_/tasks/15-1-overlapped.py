@@ -1,0 +1,1 @@
+continual = dict(task='15-1', setting='overlapped')

@@ -1,0 +1,1 @@
+continual = dict(task='15-5', setting='overlapped')

@@ -1,0 +1,1 @@
+continual = dict(task='19-1', setting='disjoint')

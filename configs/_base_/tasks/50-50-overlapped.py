@@ -1,0 +1,1 @@
+continual = dict(task='50-50', setting='overlapped')

@@ -1,0 +1,1 @@
+continual = dict(task='offline', setting='overlapped')

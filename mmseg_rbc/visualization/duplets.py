@@ -1,0 +1,147 @@
+"""Draw image duplets with their raw and training masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+import matplotlib
+
+matplotlib.use('Agg')
+
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.patches import Patch  # noqa: E402
+from mmengine.dataset import Compose  # noqa: E402
+
+from mmseg_rbc.datasets import ContinualDataset  # noqa: E402
+from mmseg_rbc.datasets.transforms import (  # noqa: E402
+    LoadContinualAnnotations,
+    NewClassErase,
+    PackDupletInputs,
+)
+from mmseg_rbc.tasks import IGNORE_INDEX  # noqa: E402
+
+VOID_COLOUR = (224, 224, 192)
+COLUMNS = ('image', 'erased image', 'raw mask', 'training mask')
+
+
+def duplet_views(
+    dataset: ContinualDataset, indices: Sequence[int], erase: NewClassErase
+) -> list[dict]:
+    """Run the pipeline of a data set up to packing.
+
+    Args:
+        dataset: A continual data set with a training pipeline.
+        indices: The samples to take.
+        erase: Applied last, unless the pipeline erases already.
+
+    Returns:
+        For every sample ``img``, ``img_erased``, ``gt_raw_map``,
+        ``gt_seg_map`` and ``img_path``.
+    """
+    transforms = [
+        transform
+        for transform in dataset.pipeline.transforms
+        if not isinstance(transform, PackDupletInputs)
+    ]
+    loaders = [
+        t for t in transforms if isinstance(t, LoadContinualAnnotations)
+    ]
+    if not loaders:
+        raise ValueError(
+            'the training pipeline has no LoadContinualAnnotations: use it in '
+            'place of LoadAnnotations'
+        )
+    loaders[0].keep_raw = True
+    if not any(isinstance(t, NewClassErase) for t in transforms):
+        transforms.append(erase)
+    pipeline = Compose(transforms)
+    views = [pipeline(dataset.get_data_info(i)) for i in indices]
+    for view in views:
+        view.setdefault('img_erased', view['img'])
+    return views
+
+
+def draw_duplets(
+    dataset: ContinualDataset, views: Sequence[dict], path: str
+) -> None:
+    """Write a grid: one row for every sample, one column for every view.
+
+    Args:
+        dataset: The data set that the samples come from.
+        views: What :func:`duplet_views` returns.
+        path: The picture to write.
+    """
+    height, width = views[0]['img'].shape[:2]
+    cell = 3.0
+    figure, axes = plt.subplots(
+        len(views),
+        len(COLUMNS),
+        squeeze=False,
+        figsize=(
+            cell * len(COLUMNS),
+            len(views) * (cell * height / width + 0.55) + 0.5,
+        ),
+    )
+    for column, title in zip(axes[0], COLUMNS):
+        column.set_title(title)
+    for row, view in zip(axes, views):
+        _draw_row(row, view, dataset)
+    new = ', '.join(dataset.metainfo['new'])
+    figure.suptitle(
+        f'{dataset.task.name} {dataset.setting}, step {dataset.step}, '
+        + shorten(f'new: {new}', 100, placeholder=' ...')
+    )
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def _draw_row(
+    row: Sequence[Axes], view: dict, dataset: ContinualDataset
+) -> None:
+    row[0].imshow(view['img'][..., ::-1])
+    row[0].set_xlabel(view['img_path'].rsplit('/', 1)[-1], fontsize=8)
+    row[1].imshow(view['img_erased'][..., ::-1])
+    ids = np.full(256, IGNORE_INDEX)
+    ids[list(dataset.class_ids)] = list(dataset.class_ids.values())
+    _draw_mask(
+        row[2],
+        ids[view['gt_raw_map']],
+        dataset.all_classes,
+        dataset.all_colours,
+    )
+    meta = dataset.metainfo
+    _draw_mask(row[3], view['gt_seg_map'], meta['classes'], meta['palette'])
+    for axes in row:
+        axes.set(xticks=[], yticks=[])
+
+
+def _draw_mask(
+    axes: Axes,
+    mask: np.ndarray,
+    names: Sequence[str],
+    colours: Sequence[Sequence[int]],
+) -> None:
+    """Colour a mask and name what is in it below."""
+    table = np.full((256, 3), VOID_COLOUR, np.uint8)
+    table[: len(colours)] = colours
+    axes.imshow(table[mask], interpolation='nearest')
+    present = np.unique(mask).tolist()
+    labels = {IGNORE_INDEX: 'void', **dict(enumerate(names))}
+    handles = [
+        Patch(facecolor=table[i] / 255, edgecolor='grey', label=labels[i])
+        for i in present
+    ]
+    axes.legend(
+        handles=handles,
+        loc='upper center',
+        bbox_to_anchor=(0.5, 0),
+        ncols=3,
+        fontsize=7,
+        frameon=False,
+        handlelength=1,
+        columnspacing=1,
+    )

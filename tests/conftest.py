@@ -1,0 +1,59 @@
+"""Data that several tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mmengine.registry import init_default_scope
+from PIL import Image
+
+import mmseg_rbc  # noqa: F401
+from mmseg_rbc.datasets.shapes import make_shapes
+
+REPO = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _scope_and_cache(tmp_path_factory, monkeypatch):
+    init_default_scope('mmseg')
+    cache = tmp_path_factory.mktemp('cache')
+    monkeypatch.setenv('MMSEG_RBC_CACHE', str(cache))
+
+
+@pytest.fixture(scope='session')
+def shapes_root(tmp_path_factory) -> str:
+    """80 + 20 synthetic images in VOC layout."""
+    root = tmp_path_factory.mktemp('shapes')
+    make_shapes(str(root), num_train=80, num_val=20, size=(64, 80))
+    return str(root)
+
+
+@pytest.fixture
+def write_data(tmp_path):
+    """Write masks, an image of the same size for each, and their list."""
+
+    def write(masks: dict[str, np.ndarray], root: Path = tmp_path) -> Path:
+        for folder in ('JPEGImages', 'SegmentationClassAug'):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        for name, mask in masks.items():
+            mask = np.asarray(mask, np.uint8)
+            image = np.full((*mask.shape[:2], 3), 100, np.uint8)
+            Image.fromarray(image).save(root / f'JPEGImages/{name}.jpg')
+            path = root / f'SegmentationClassAug/{name}.png'
+            Image.fromarray(mask).save(path)
+        (root / 'list.txt').write_text('\n'.join(masks) + '\n')
+        return root
+
+    return write
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """Folder of the real reduced VOC data (opt-in)."""
+    folder = os.environ.get('MMSEG_RBC_REAL_DATA')
+    if not folder:
+        pytest.skip('set MMSEG_RBC_REAL_DATA to the folder of voc12_aug128')
+    return Path(folder)

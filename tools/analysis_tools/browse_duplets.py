@@ -1,0 +1,71 @@
+"""Draw the image duplets of a continual step: what the network is shown."""
+
+import argparse
+import os.path as osp
+
+import numpy as np
+from mmengine.config import Config, DictAction
+from mmengine.registry import init_default_scope
+from mmengine.utils import mkdir_or_exist
+from mmseg.registry import DATASETS
+
+import mmseg_rbc  # noqa: F401
+from mmseg_rbc.datasets.transforms import NewClassErase
+from mmseg_rbc.datasets.transforms.erase import FILLS
+from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine.step_config import base_datasets
+from mmseg_rbc.visualization import draw_duplets, duplet_views
+
+
+def parse_args() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument('config', help='config file')
+    parser.add_argument('--step', type=int, default=1, help='continual step')
+    parser.add_argument(
+        '--num', type=int, default=6, help='images, spread over the step'
+    )
+    parser.add_argument(
+        '--fill',
+        choices=FILLS,
+        default='black',
+        help='fill of the erased part, if the config does not erase',
+    )
+    parser.add_argument(
+        '--out', help='picture; duplets_step_<step>.png by default'
+    )
+    parser.add_argument('--seed', type=int, default=0, help='of the crops')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=DictAction,
+        metavar='KEY=VALUE',
+        help='override settings of the config, such as continual.task=10-1',
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the command line."""
+    args = parse_args()
+    cfg = Config.fromfile(args.config)
+    cfg.merge_from_dict(args.cfg_options or {})
+    init_default_scope('mmseg')
+    cfg = step_config(cfg, args.step)
+    dataset = DATASETS.build(next(base_datasets(cfg.train_dataloader.dataset)))
+    count = min(args.num, len(dataset))
+    indices = np.linspace(0, len(dataset) - 1, count).astype(int).tolist()
+    np.random.seed(args.seed)
+    views = duplet_views(dataset, indices, NewClassErase(fill=args.fill))
+    out = args.out or f'duplets_step_{args.step}.png'
+    mkdir_or_exist(osp.dirname(osp.abspath(out)))
+    draw_duplets(dataset, views, out)
+    print(f'{dataset.task}, step {args.step}: {len(dataset)} images')
+    print(f'wrote {out}')
+
+
+if __name__ == '__main__':
+    main()

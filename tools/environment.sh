@@ -1,0 +1,32 @@
+# Sourced by quickstart.sh and run_tests.sh: a virtual environment in .venv/.
+#
+# use_environment STACK [FILE...] installs requirements of STACK (onedl or
+# openmmlab) and of the further files, once, and activates the result. The
+# environment is built again when the requirements change.
+
+use_environment() {
+    local stack=$1 main key venv
+    shift
+    case $stack in
+        onedl) main=requirements.txt ;;
+        openmmlab) main=requirements/openmmlab.txt ;;
+        *)
+            echo "unknown stack '$stack': choose onedl or openmmlab" >&2
+            return 2
+            ;;
+    esac
+    key=$(cat "$main" "$@" setup.cfg | cksum | cut -d ' ' -f 1)
+    venv=.venv/$stack
+    if [ "$(cat "$venv/key" 2>/dev/null)" != "$key" ]; then
+        echo "building $venv (about two minutes) ..."
+        rm -rf "$venv"
+        "${PYTHON:-python3}" -m venv "$venv"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check \
+            -r "$main" $(printf -- '-r %s ' "$@")
+        "$venv/bin/pip" install --quiet --disable-pip-version-check \
+            --no-deps --editable .
+        echo "$key" > "$venv/key"
+    fi
+    # shellcheck disable=SC1091
+    . "$venv/bin/activate"
+}

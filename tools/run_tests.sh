@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Install what the tests need, then run them.
+#
+#   bash tools/run_tests.sh                      linters and all tests
+#   bash tools/run_tests.sh tests/test_tasks.py  some tests; any pytest options
+#   bash tools/run_tests.sh --stack openmmlab    on the official packages
+#
+# MMSEG_RBC_REAL_DATA=<folder of voc12_aug128> adds the tests on real images.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/environment.sh
+
+stack=onedl
+case ${1:-} in
+    -h | --help)
+        sed -n '2,8s/^# \{0,1\}//p' "$0"
+        exit
+        ;;
+    --stack)
+        stack=${2:?--stack needs a name: onedl or openmmlab}
+        shift 2
+        ;;
+esac
+use_environment "$stack" requirements/tests.txt
+
+if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
+    ruff check .
+    ruff format --check .
+    mypy
+fi
+exec python -m pytest "$@"
