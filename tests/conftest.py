@@ -25,9 +25,9 @@ def _scope_and_cache(tmp_path_factory, monkeypatch):
 
 @pytest.fixture(scope='session')
 def shapes_root(tmp_path_factory) -> str:
-    """80 + 20 synthetic images in VOC layout."""
+    """The synthetic data set as the quick start makes it."""
     root = tmp_path_factory.mktemp('shapes')
-    make_shapes(str(root), num_train=80, num_val=20, size=(64, 80))
+    make_shapes(str(root))
     return str(root)
 
 

@@ -88,18 +88,22 @@ def allow_checkpoint_types() -> None:
     from mmengine.logging import HistoryBuffer
 
     core = getattr(np, '_core', None) or np.core
-    torch.serialization.add_safe_globals(
-        [
-            HistoryBuffer,
-            # A pickled HistoryBuffer names its methods through getattr.
-            (_history_method, 'builtins.getattr'),
-            np.ndarray,
-            np.dtype,
-            core.multiarray._reconstruct,
-            core.multiarray.scalar,
-            *(type(np.dtype(code)) for code in '?bBhHiIlLqQefd'),
-        ]
-    )
+    allowed = [
+        HistoryBuffer,
+        np.ndarray,
+        np.dtype,
+        core.multiarray._reconstruct,
+        core.multiarray.scalar,
+        *(type(np.dtype(code)) for code in '?bBhHiIlLqQefd'),
+    ]
+    # With their names: MMEngine's own loading, on the maintained line, takes
+    # bare classes off the list again when it is done.
+    named: list[Any] = [
+        (item, f'{item.__module__}.{item.__name__}') for item in allowed
+    ]
+    # A pickled HistoryBuffer names its methods through getattr.
+    named.append((_history_method, 'builtins.getattr'))
+    torch.serialization.add_safe_globals(named)
 
 
 def _history_method(owner: Any, name: str) -> Callable[..., Any]:
