@@ -10,6 +10,6 @@ from .version import __version__
 
 prepare_stack()
 
-from . import datasets, models  # noqa: E402
+from . import datasets, engine, evaluation, models  # noqa: E402
 
-__all__ = ['__version__', 'datasets', 'models']
+__all__ = ['__version__', 'datasets', 'engine', 'evaluation', 'models']

@@ -1,7 +1,7 @@
 """Continual data: tasks over data sets, and the transforms of a duplet."""
 
 from . import transforms
-from .continual import ContinualDataset, ContinualMixin
+from .continual import ContinualDataset, ContinualMixin, seed_datasets
 from .continual_ade import ContinualADE20KDataset
 from .continual_voc import ContinualVOCDataset
 
@@ -10,5 +10,6 @@ __all__ = [
     'ContinualDataset',
     'ContinualMixin',
     'ContinualVOCDataset',
+    'seed_datasets',
     'transforms',
 ]

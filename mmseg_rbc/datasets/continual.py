@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import os.path as osp
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
@@ -82,7 +84,7 @@ class ContinualMixin:
                 f'eval_images={eval_images!r} is neither "all" nor "seen"'
             )
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        self.all_classes, self.class_ids = _class_names(info.get('classes'))
+        self.all_classes, self.class_ids = class_names(info.get('classes'))
         self.all_colours = _colours(info.get('palette'), self.all_classes)
         self.task = Task.make(task, self.all_classes, order)
         self.step = step
@@ -92,6 +94,8 @@ class ContinualMixin:
         self.eval_images = eval_images
         self._unseen = unseen
         self._is_test = kwargs.get('test_mode', False)
+        # In shared memory: workers see what the main process sets.
+        self._sample_seed = torch.full((2,), -1).share_memory_()
         seen = self.task.seen(step)
         info['classes'] = tuple(self.all_classes[c] for c in seen)
         info['palette'] = [self.all_colours[c] for c in seen]
@@ -155,6 +159,20 @@ class ContinualMixin:
                 ' check task, order and setting'
             )
         return kept
+
+    def seed_samples(self, seed: int, epoch: int) -> None:
+        """Draw the augmentation of a sample from (seed, epoch, index)."""
+        self._sample_seed[:] = torch.tensor([seed, epoch])
+
+    def prepare_data(self, idx: int) -> Any:
+        """Get one sample, with its own random state if one was set."""
+        seed, epoch = self._sample_seed.tolist()
+        if epoch >= 0:
+            sequence = np.random.SeedSequence([seed, epoch, idx])
+            words = sequence.generate_state(2)
+            np.random.seed(words[0])
+            random.seed(int(words[1]))
+        return super().prepare_data(idx)  # type: ignore[misc]
 
     def class_index(self, infos: list[dict]) -> np.ndarray:
         """Return which label values the masks of samples hold.
@@ -233,6 +251,7 @@ class ContinualMixin:
             new=seen[num_old:],
             seen=seen,
             num_old=num_old,
+            num_base=len(self.task.seen(0)),
             task=self.task.name,
             step=self.step,
             setting=self.setting,
@@ -258,7 +277,18 @@ class ContinualDataset(ContinualMixin, BaseSegDataset):
     """
 
 
-def _class_names(
+def seed_datasets(dataset: Any, seed: int, epoch: int) -> None:
+    """Call ``seed_samples`` of the data sets inside any wrappers."""
+    if hasattr(dataset, 'seed_samples'):
+        dataset.seed_samples(seed, epoch)
+    for inner in [
+        *getattr(dataset, 'datasets', []),
+        *filter(None, [getattr(dataset, 'dataset', None)]),
+    ]:
+        seed_datasets(inner, seed, epoch)
+
+
+def class_names(
     classes: Sequence[str] | None,
 ) -> tuple[list[str], dict[int, int]]:
     """Return class names by id, and the class id of every mask value."""

@@ -1,33 +1,98 @@
-"""Spread a continual config over one step."""
+"""Spread a continual config over one step.
+
+A config names the parts of a run once: ``continual`` (task, setting, ...),
+``method`` (what :class:`IncrementalEncoderDecoder` takes, and ``erase``) and
+``schedule``. :func:`step_config` makes of it the complete config of one step,
+which MMSeg's own tools can run.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import os.path as osp
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mmengine.config import Config, ConfigDict
+from mmseg.registry import DATASETS
+
+from mmseg_rbc.datasets.continual import class_names
+from mmseg_rbc.tasks import Task
 
 
-def step_config(cfg: Config, step: int) -> Config:
+def step_config(
+    cfg: Config,
+    step: int,
+    work_dir: str = 'work_dirs',
+    previous: str | None = None,
+    world_size: int = 1,
+    options: Mapping[str, Any] | None = None,
+) -> Config:
     """Return the complete config of one continual step.
 
     Args:
-        cfg: A config with ``continual = dict(task=..., setting=...)``: what
-            :class:`~mmseg_rbc.datasets.ContinualMixin` takes.
+        cfg: The config of all steps, with ``options`` merged.
         step: The continual step.
+        work_dir: Folder of all steps.
+        previous: Checkpoint of the previous step, from step 1 on.
+        world_size: Processes that share the global batch.
+        options: What the user set on the command line: merged again at the
+            end, so the user wins.
     """
+    task = config_task(cfg)
     cfg = copy.deepcopy(cfg)
-    if 'task' not in cfg.get('continual', {}):
+    folder = step_dir(work_dir, step)
+    _set_data(cfg, step)
+    if 'model' in cfg:
+        _set_model(cfg, task, step, previous)
+    if 'schedule' in cfg:
+        _set_schedule(cfg, step, world_size)
+    _set_runtime(cfg, task, step, folder)
+    for part in ('method', 'schedule'):
+        cfg.pop(part, None)
+    cfg.merge_from_dict(dict(options or {}))
+    return cfg
+
+
+def step_dir(work_dir: str, step: int) -> str:
+    """Return the folder of one step."""
+    return osp.join(work_dir, f'step_{step}')
+
+
+def config_task(cfg: Config) -> Task:
+    """Return the task of a config."""
+    continual = cfg.get('continual', {})
+    if 'task' not in continual:
         raise ValueError(
             f'{cfg.filename} has no continual.task: inherit a file of '
             'configs/_base_/tasks, or pass --cfg-options continual.task=15-1'
         )
-    for phase in ('train', 'val', 'test'):
-        loader = cfg.get(f'{phase}_dataloader') or {}
-        for dataset in base_datasets(loader.get('dataset')):
-            dataset.update(cfg.continual, step=step)
-            dataset.test_mode = phase != 'train'
-    return cfg
+    names = config_classes(cfg)
+    return Task.make(continual['task'], names, continual.get('order'))
+
+
+def step_identity(cfg: Config, step: int) -> dict[str, Any]:
+    """Return what tells a finished step from that of another run."""
+    task, names = config_task(cfg), config_classes(cfg)
+    return dict(
+        task=task.name,
+        step=step,
+        setting=cfg.continual.get('setting', 'overlapped'),
+        classes=[names[c] for c in task.seen(step)],
+    )
+
+
+def config_classes(cfg: Config) -> list[str]:
+    """Return all class names of the training data, background first."""
+    dataset = next(base_datasets(cfg.train_dataloader.dataset))
+    dataset_type = DATASETS.get(dataset.type)
+    if dataset_type is None:
+        raise ValueError(
+            f'the data set {dataset.type!r} is unknown: import the module '
+            'that registers it in custom_imports'
+        )
+    info = dataset_type._load_metainfo(dataset.get('metainfo'))
+    return class_names(info.get('classes'))[0]
 
 
 def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
@@ -40,3 +105,89 @@ def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
         return
     for part in inner:
         yield from base_datasets(part)
+
+
+def _set_data(cfg: Config, step: int) -> None:
+    """Tell the data sets their step, and erase where the method does."""
+    erase = cfg.get('method', {}).get('erase')
+    for phase in ('train', 'val', 'test'):
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            dataset.update(cfg.continual, step=step)
+            dataset.test_mode = phase != 'train'
+            if erase and step > 0 and phase == 'train':
+                dataset.pipeline = copy.deepcopy(dataset.pipeline)
+                dataset.pipeline.insert(-1, erase)
+
+
+def _set_model(
+    cfg: Config, task: Task, step: int, previous: str | None
+) -> None:
+    """Size the heads, and give the model its method and its teacher."""
+    model, seen = cfg.model, len(task.seen(step))
+    heads = [model.decode_head, model.get('auxiliary_head') or []]
+    for head in heads:
+        for one in head if isinstance(head, (list, tuple)) else [head]:
+            one.num_classes = seen
+    method = dict(cfg.get('method', {}))
+    method.pop('erase', None)
+    base = method.pop('base_criterion', dict(type='PixelCrossEntropy'))
+    model.type = 'IncrementalEncoderDecoder'
+    if step == 0:
+        model.method = dict(criterion=base)
+        return
+    model.method = method
+    model.previous = dict(
+        checkpoint=previous,
+        num_classes=len(task.old(step)),
+        expected=step_identity(cfg, step - 1),
+    )
+
+
+def _set_schedule(cfg: Config, step: int, world_size: int) -> None:
+    """Set learning rate, epochs and the batch of one process.
+
+    ``batch_size`` of the schedule counts the images of all processes; an
+    erased view is an image, so a method that erases loads half as many.
+    """
+    part = cfg.schedule.base if step == 0 else cfg.schedule.later
+    views = 2 if step > 0 and cfg.get('method', {}).get('erase') else 1
+    batch, rest = divmod(part.batch_size, views * world_size)
+    if rest:
+        raise ValueError(
+            f'a global batch of {part.batch_size} images cannot be shared by '
+            f'{world_size} processes with {views} view(s) of each image: '
+            'change the number of processes, or schedule.base.batch_size and '
+            'schedule.later.batch_size'
+        )
+    cfg.train_dataloader.batch_size = batch
+    cfg.optim_wrapper.optimizer.lr = part.lr
+    epochs = part.epochs
+    cfg.train_cfg = dict(
+        type='EpochBasedTrainLoop', max_epochs=epochs, val_interval=epochs
+    )
+    cfg.param_scheduler = [
+        dict(
+            type='PublishedPolyLR',
+            power=0.9,
+            begin=0,
+            end=epochs,
+            by_epoch=True,
+            convert_to_iter_based=True,
+        )
+    ]
+
+
+def _set_runtime(cfg: Config, task: Task, step: int, folder: str) -> None:
+    cfg.work_dir = folder
+    cfg.experiment_name = f'step_{step}'
+    cfg.log_processor = dict(
+        cfg.get('log_processor', {}),
+        type='ContinualLogProcessor',
+        step=step,
+        last_step=task.num_steps - 1,
+    )
+    for phase in ('val', 'test'):
+        evaluator = cfg.get(f'{phase}_evaluator') or {}
+        if evaluator.get('type') == 'ContinualIoUMetric':
+            evaluator['out_file'] = osp.join(folder, 'metrics.json')

@@ -1,5 +1,12 @@
 """Models of continual segmentation."""
 
+from . import losses, pseudo_labelers
 from .data_preprocessor import DupletDataPreProcessor
+from .segmentors import IncrementalEncoderDecoder
 
-__all__ = ['DupletDataPreProcessor']
+__all__ = [
+    'DupletDataPreProcessor',
+    'IncrementalEncoderDecoder',
+    'losses',
+    'pseudo_labelers',
+]

@@ -1,7 +1,7 @@
 # Synthetic textured shapes (tools/dataset_converters/make_shapes.py); also an
 # example of data of your own: nothing but class names and folders.
 data_root = 'data/shapes'
-crop_size = (96, 96)
+crop_size = (64, 64)
 metainfo = dict(
     classes=[
         'background',

@@ -37,6 +37,7 @@ class PackDupletInputs(PackSegInputs):
         erased = self._pack(
             results, results['img_erased'], results['gt_erased_map']
         )
+        erased['data_samples'].set_metainfo(dict(view='erased'))
         return {key: [full[key], erased[key]] for key in full}
 
     def _pack(

@@ -1,0 +1,4 @@
+# Fine-tuning: nothing against forgetting.
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'), classifier_init='random'
+)

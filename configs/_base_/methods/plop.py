@@ -1,0 +1,9 @@
+# PLOP: pseudo-labels and local POD.
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005)
+    ),
+)

@@ -1,0 +1,2 @@
+_base_ = './plop.py'
+method = dict(pseudo_labeler=dict(estimator='released'))

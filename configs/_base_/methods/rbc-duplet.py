@@ -1,0 +1,3 @@
+# Ablation: PLOP on duplets.
+_base_ = './plop.py'
+method = dict(erase=dict(type='NewClassErase'))

@@ -1,0 +1,35 @@
+# Half a million weights, output stride 8: for the synthetic data on a CPU.
+norm_cfg = dict(type='BN', requires_grad=True)
+model = dict(
+    type='IncrementalEncoderDecoder',
+    data_preprocessor=dict(
+        type='DupletDataPreProcessor',
+        mean=[123.675, 116.28, 103.53],
+        std=[58.395, 57.12, 57.375],
+        bgr_to_rgb=True,
+        size=(64, 64),
+    ),
+    backbone=dict(
+        type='ResNetV1c',
+        depth=18,
+        base_channels=16,
+        stem_channels=16,
+        num_stages=2,
+        out_indices=(0, 1),
+        strides=(1, 2),
+        dilations=(1, 1),
+        norm_cfg=norm_cfg,
+    ),
+    decode_head=dict(
+        type='FCNHead',
+        in_channels=32,
+        in_index=1,
+        channels=64,
+        num_convs=1,
+        dropout_ratio=0,
+        num_classes=21,
+        norm_cfg=norm_cfg,
+        align_corners=False,
+    ),
+    test_cfg=dict(mode='whole'),
+)

@@ -1,0 +1,2 @@
+_base_ = './ade.py'
+schedule = dict(later=dict(lr=0.005))

@@ -1,0 +1,2 @@
+_base_ = './voc.py'
+schedule = dict(later=dict(epochs=10))

@@ -1,0 +1,5 @@
+"""Evaluation of continual runs."""
+
+from .metrics import ContinualIoUMetric
+
+__all__ = ['ContinualIoUMetric']

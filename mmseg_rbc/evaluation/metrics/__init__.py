@@ -1,0 +1,5 @@
+"""Metrics."""
+
+from .continual_iou import ContinualIoUMetric
+
+__all__ = ['ContinualIoUMetric']

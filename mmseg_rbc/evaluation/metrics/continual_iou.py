@@ -1,0 +1,154 @@
+"""Mean IoU of old, new and all classes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.evaluator import BaseMetric
+from mmengine.logging import print_log
+from mmseg.registry import METRICS
+from prettytable import PrettyTable
+from torch import Tensor
+
+from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.utils.files import write_text
+
+
+@METRICS.register_module()
+class ContinualIoUMetric(BaseMetric):
+    """IoU of every class, and its mean over the groups old, new and all.
+
+    Group ``old`` is step 0 with background, ``new`` everything learnt later.
+    Pixels count whose label is a seen class; a class without such pixels is
+    left out of the means. What an unseen class counts as, and which images
+    are evaluated, is up to the data set.
+
+    Args:
+        background: Whether background counts in the means that are returned.
+            The file always holds both.
+        out_file: JSON file for the result, written atomically.
+        kwargs: See ``BaseMetric``.
+    """
+
+    def __init__(
+        self,
+        background: bool = True,
+        out_file: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.background = background
+        self.out_file = out_file
+
+    def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
+        """Count the pixels of every image."""
+        num_classes = len(self.dataset_meta['classes'])
+        for sample in data_samples:
+            prediction = sample['pred_sem_seg']['data'].squeeze()
+            label = sample['gt_sem_seg']['data'].squeeze().to(prediction)
+            self.results.append(count_pixels(prediction, label, num_classes))
+
+    def compute_metrics(self, results: list[np.ndarray]) -> dict[str, float]:
+        """Compute, log and write the result.
+
+        Returns:
+            Per cent: ``mIoU`` and ``mIoU_all`` (the same), ``mIoU_old``,
+            ``mIoU_new`` (from step 1 on), and ``IoU.<class>``.
+        """
+        iou = 100 * intersection_over_union(np.sum(results, axis=0))
+        classes = self.dataset_meta['classes']
+        groups = self._groups(len(classes))
+        means = {
+            background: {
+                name: mean_iou(iou, indices, background)
+                for name, indices in groups.items()
+            }
+            for background in (True, False)
+        }
+        self._log(iou, means[self.background])
+        if self.out_file:
+            report = self._report(iou, means, len(results))
+            write_text(self.out_file, json.dumps(report, indent=2))
+        chosen = means[self.background]
+        metrics = {'mIoU': chosen['all']}
+        metrics.update({f'mIoU_{name}': v for name, v in chosen.items()})
+        metrics.update({f'IoU.{c}': v for c, v in zip(classes, iou.tolist())})
+        return {k: round(v, 2) for k, v in metrics.items() if v == v}
+
+    def _groups(self, num_classes: int) -> dict[str, range]:
+        """Return the class indices of the groups that are not empty."""
+        base = self.dataset_meta.get('num_base', num_classes)
+        groups = dict(
+            old=range(base),
+            new=range(base, num_classes),
+            all=range(num_classes),
+        )
+        return {name: indices for name, indices in groups.items() if indices}
+
+    def _report(
+        self, iou: np.ndarray, means: dict[bool, dict], num_images: int
+    ) -> dict:
+        meta = self.dataset_meta
+        keys = ('task', 'setting', 'step', 'unseen', 'eval_images', 'new')
+        classes = meta['classes']
+        return dict(
+            {key: meta[key] for key in keys if key in meta},
+            num_images=num_images,
+            mIoU=_no_nan(means[True]),
+            mIoU_without_background=_no_nan(means[False]),
+            IoU=_no_nan(dict(zip(classes, iou.tolist()))),
+        )
+
+    def _log(self, iou: np.ndarray, means: dict[str, float]) -> None:
+        table = PrettyTable(['class', 'IoU'])
+        rows = [*zip(self.dataset_meta['classes'], iou.tolist())]
+        rows += [(f'mean of {name}', value) for name, value in means.items()]
+        for name, value in rows:
+            table.add_row([name, f'{value:.2f}'])
+        print_log(f'\n{table.get_string()}', 'current')
+
+
+def count_pixels(
+    prediction: Tensor, label: Tensor, num_classes: int
+) -> np.ndarray:
+    """Count the pixels of one image.
+
+    Returns:
+        ``(3, K)`` int64: correct, predicted and labelled pixels of every
+        class, over the pixels whose label is below K.
+    """
+    valid = (label < num_classes) & (label != IGNORE_INDEX)
+    prediction, label = prediction[valid], label[valid]
+    rows = (prediction[prediction == label], prediction, label)
+    counts = [torch.bincount(row, minlength=num_classes) for row in rows]
+    return torch.stack(counts).cpu().numpy()
+
+
+def intersection_over_union(counts: np.ndarray) -> np.ndarray:
+    """Return ``TP / (GT + Pred - TP)`` of every class, NaN without GT.
+
+    Args:
+        counts: ``(3, K)``, see :func:`count_pixels`.
+    """
+    correct, predicted, labelled = counts.astype(np.float64)
+    iou = correct / np.maximum(labelled + predicted - correct, 1)
+    return np.where(labelled > 0, iou, np.nan)
+
+
+def mean_iou(
+    iou: np.ndarray, indices: Sequence[int], background: bool = True
+) -> float:
+    """Return the mean over a group; NaN if none of its classes occurs."""
+    values = iou[[i for i in indices if background or i != 0]]
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _no_nan(values: dict[str, float]) -> dict[str, float | None]:
+    """Replace NaN, which JSON does not know."""
+    return {k: None if math.isnan(v) else v for k, v in values.items()}

@@ -1,0 +1,104 @@
+"""The classifier of a head, and its growth from step to step."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+
+import torch
+from mmseg.models.decode_heads.decode_head import BaseDecodeHead
+from torch import Tensor, nn
+
+INITIALISATIONS = ('random', 'balanced')
+
+
+def check_head(head: nn.Module) -> None:
+    """Raise unless a head classifies through ``cls_seg`` and ``conv_seg``."""
+    name = type(head).__name__
+    classifier = getattr(head, 'conv_seg', None)
+    uses = any(
+        'cls_seg' in inspect.getsource(cls) or 'conv_seg' in vars(cls)
+        for cls in type(head).__mro__
+        if issubclass(cls, BaseDecodeHead) and cls is not BaseDecodeHead
+    )
+    if not uses or not isinstance(classifier, nn.Conv2d):
+        raise ValueError(
+            f'{name} has no classifier that can grow: choose a head that '
+            'classifies through cls_seg, such as ASPPHead, FCNHead, UPerHead '
+            'or SegformerHead'
+        )
+    if classifier.out_channels != head.num_classes:
+        raise ValueError(
+            f'{name} has {classifier.out_channels} output channels for '
+            f'{head.num_classes} classes, expected one for each class: do not '
+            'set out_channels'
+        )
+
+
+def grow_state_dict(
+    old: Mapping[str, Tensor],
+    new: Mapping[str, Tensor],
+    initialisation: str,
+) -> dict[str, Tensor]:
+    """Fit the weights of step t-1 into the network of step t.
+
+    Args:
+        old: State of the old network, with O classes.
+        new: State of the new one, K classes, freshly initialised.
+        initialisation: Of the N = K - O new rows of each ``conv_seg``.
+            ``random`` keeps the fresh ones. ``balanced`` (MiB, eq. 8 and 9)
+            copies the background row and sets all new biases and that of
+            background to ``b_0 - ln(N + 1)``, so that the new classes share
+            the probability of background.
+
+    Returns:
+        A state for the new network.
+    """
+    grown = {}
+    for key, fresh in new.items():
+        if key not in old:
+            raise ValueError(
+                f'the previous step has no weight {key!r}: keep backbone, '
+                'neck and heads the same in all steps'
+            )
+        if old[key].shape == fresh.shape:
+            grown[key] = old[key]
+        elif 'conv_seg.' in key and old[key].shape[1:] == fresh.shape[1:]:
+            grown[key] = _grow(old[key], fresh, initialisation)
+        else:
+            raise ValueError(
+                f'weight {key!r} has shape {tuple(old[key].shape)} in the '
+                f'previous step and {tuple(fresh.shape)} in this one: only '
+                'the classifier conv_seg of a head can grow'
+            )
+    return grown
+
+
+def _grow(old: Tensor, fresh: Tensor, initialisation: str) -> Tensor:
+    """Put the old rows first; a vector is a bias."""
+    num_old, num_new = len(old), len(fresh) - len(old)
+    grown = fresh.detach().clone()
+    grown[:num_old] = old
+    if initialisation == 'balanced':
+        if grown.dim() == 1:
+            shared = old[0] - math.log(num_new + 1)
+            grown[0] = shared
+            grown[num_old:] = shared
+        else:
+            grown[num_old:] = old[:1]
+    return grown
+
+
+def fold_new_logits(logits: Tensor, num_old: int) -> Tensor:
+    """Add the new logits to background, as PLOP does for its POD term.
+
+    Args:
+        logits: ``(B, K, h, w)``.
+        num_old: O.
+
+    Returns:
+        ``(B, O, h, w)``: channel 0 is ``z_0 + sum_{c >= O} z_c``.
+    """
+    background = logits[:, :1] + logits[:, num_old:].sum(1, keepdim=True)
+    return torch.cat([background, logits[:, 1:num_old]], dim=1)

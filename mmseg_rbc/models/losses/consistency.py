@@ -1,0 +1,90 @@
+"""Old classes look the same beside new ones and without them (RBC)."""
+
+from __future__ import annotations
+
+import torch
+from mmengine.dist import all_reduce, get_world_size
+from mmseg.registry import MODELS
+from torch import Tensor, nn
+
+from mmseg_rbc.models.outputs import Outputs
+
+PAIRINGS = ('student', 'teacher')
+
+
+def squared_distance(first: Tensor, second: Tensor, mask: Tensor) -> Tensor:
+    """Sum of ``|| a_c - b_c ||^2`` over classes and the pixels of a mask.
+
+    Args:
+        first: ``(C, H, W)``.
+        second: ``(C, H, W)``.
+        mask: ``(H, W)`` bool. Other pixels cost no memory.
+    """
+    difference = first[:, mask].float() - second[:, mask].float()
+    return difference.square().sum()
+
+
+@MODELS.register_module()
+class ContextConsistencyLoss(nn.Module):
+    """Consistency of predictions on old pixels M, the context term of RBC.
+
+    M holds the pixels whose refined label is an old class but background.
+    The paper writes a sum over M; the mean is used here. It is taken over
+    all processes, so that their number does not change the result.
+
+    Args:
+        pairing: ``student`` (paper, eq. 5-3): logits 1 to O-1 of the erased
+            view against those of the full one, with gradient to both.
+            ``teacher`` (released code): logits 0 to O-1 of the student
+            against those of the teacher on the same view, over both views.
+        weight: gamma.
+    """
+
+    def __init__(self, pairing: str = 'student', weight: float = 0.01) -> None:
+        super().__init__()
+        if pairing not in PAIRINGS:
+            raise ValueError(
+                f'pairing={pairing!r} is neither "student" nor "teacher"'
+            )
+        self.pairing = pairing
+        self.weight = weight
+
+    def forward(
+        self, student: Outputs, teacher: Outputs, target: Tensor
+    ) -> Tensor:
+        """Return the loss.
+
+        Args:
+            student: Outputs of the full and the erased views.
+            teacher: The same of the teacher.
+            target: ``(2N, H, W)`` refined labels.
+        """
+        if student.num_views != 2:
+            raise ValueError(
+                'the consistency loss needs image duplets: add erase='
+                'dict(type="NewClassErase") to the method'
+            )
+        num_old = teacher.small_logits.shape[1]
+        is_old = (target > 0) & (target < num_old)
+        if self.pairing == 'student':
+            full, erased = student.logits[:, 1:num_old].chunk(2)
+            is_old = is_old.chunk(2)[0]
+            terms = list(map(squared_distance, erased, full, is_old))
+        else:
+            terms = [
+                squared_distance(logits, teacher.image_logits(i), is_old[i])
+                for i, logits in enumerate(student.logits[:, :num_old])
+            ]
+        return self.weight * global_mean(torch.stack(terms), is_old.sum())
+
+
+def global_mean(terms: Tensor, count: Tensor) -> Tensor:
+    """Divide the sum of terms by the count of all processes.
+
+    The gradients of processes are averaged, so a process contributes
+    ``sum / (sum of counts) * (number of processes)``.
+    """
+    count = count.to(torch.float64)
+    all_reduce(count)
+    share = get_world_size() / count.clamp(min=1)
+    return terms.sum() * share.to(terms.dtype)

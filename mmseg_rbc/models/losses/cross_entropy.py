@@ -1,0 +1,62 @@
+"""Cross entropy of (pseudo-)labelled pixels, and the balance weight."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from mmseg.registry import MODELS
+from torch import Tensor, nn
+
+from mmseg_rbc.tasks import IGNORE_INDEX
+
+
+def pixel_cross_entropy(
+    logits: Tensor, target: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    """Weighted cross entropy, averaged over **all** pixels.
+
+    ``(1 / B H W) sum_i w_i CE(z_i, y_i)``, with CE zero on ignored pixels,
+    which still count in the denominator.
+
+    Args:
+        logits: ``(B, K, H, W)``.
+        target: ``(B, H, W)`` labels, 255 is ignored.
+        weight: ``(B, H, W)``, or any shape that expands to it.
+    """
+    loss = F.cross_entropy(
+        logits.float(), target, ignore_index=IGNORE_INDEX, reduction='none'
+    )
+    return (loss if weight is None else loss * weight).mean()
+
+
+def balance_weight(target: Tensor, num_old: int) -> Tensor:
+    """Weight of old-class pixels, eq. (8) of RBC.
+
+    Args:
+        target: ``(N, H, W)`` refined labels.
+        num_old: Classes of the previous step, background included.
+
+    Returns:
+        ``(N, H, W)``: ``0.5 + sigmoid(n_old / n_new)`` of its image on
+        old-class pixels, 1 elsewhere.
+    """
+    is_old = (target > 0) & (target < num_old)
+    is_new = (target >= num_old) & (target != IGNORE_INDEX)
+    n_old, n_new = is_old.sum((1, 2)), is_new.sum((1, 2)).clamp(min=1)
+    eta = 0.5 + torch.sigmoid(n_old / n_new)
+    return torch.where(is_old, eta[:, None, None], 1.0)
+
+
+@MODELS.register_module()
+class PixelCrossEntropy(nn.Module):
+    """:func:`pixel_cross_entropy` as a criterion."""
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        num_old: int,
+    ) -> Tensor:
+        """Return the loss; ``num_old`` is for other criteria."""
+        return pixel_cross_entropy(logits, target, weight)

@@ -1,0 +1,96 @@
+"""Local POD: pooled features of student and teacher stay close (PLOP)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from mmseg.registry import MODELS
+from torch import Tensor, nn
+
+from mmseg_rbc.models.classifier import fold_new_logits
+from mmseg_rbc.models.outputs import Outputs
+
+
+def local_pod_embedding(
+    feature: Tensor, scales: Sequence[int] = (1, 2, 4)
+) -> Tensor:
+    """Pool a map over the rows and the columns of its cells, phi of PLOP.
+
+    For every scale s the map is cut into s x s cells of
+    ``floor(h / s) x floor(w / s)`` (a remainder is dropped); each cell gives
+    its mean over the width and its mean over the height.
+
+    Args:
+        feature: ``(B, C, h, w)``.
+        scales: A scale above the size of the map is left out.
+
+    Returns:
+        ``(B, D)``: all means side by side.
+    """
+    height, width = feature.shape[-2:]
+    parts = []
+    for s in scales:
+        kh, kw = height // s, width // s
+        if not (kh and kw):
+            continue
+        cells = feature[..., : s * kh, : s * kw].unflatten(-1, (s, kw))
+        cells = cells.unflatten(-3, (s, kh))
+        parts += [cells.mean(-1).flatten(1), cells.mean(-3).flatten(1)]
+    return torch.cat(parts, dim=1)
+
+
+def local_pod_distance(student: Tensor, teacher: Tensor) -> Tensor:
+    """Distance ``mean_b || phi(A'^2) - phi(A^2) ||_2`` of one layer.
+
+    phi is linear, so it is applied to the difference of the squares.
+
+    Args:
+        student: A, ``(B, C, h, w)``.
+        teacher: A', the same shape.
+    """
+    difference = teacher.float() ** 2 - student.float() ** 2
+    # The gradient of vector_norm at 0 is 0, not NaN.
+    norm = torch.linalg.vector_norm(local_pod_embedding(difference), dim=1)
+    return norm.mean()
+
+
+@MODELS.register_module()
+class LocalPODLoss(nn.Module):
+    """Local POD over all layers, the distillation loss of PLOP.
+
+    ``sqrt(K / N) (1 / L) sum_l lambda_l d_l`` over the backbone stages as
+    the MMSeg backbone returns them (the published network gives them before
+    their last activation), the embedding, and the small logits with the new
+    ones folded into background.
+
+    Args:
+        weight: lambda of features.
+        logits_weight: lambda of the logits.
+    """
+
+    def __init__(
+        self, weight: float = 0.01, logits_weight: float = 0.0005
+    ) -> None:
+        super().__init__()
+        self.weight = weight
+        self.logits_weight = logits_weight
+
+    def forward(
+        self, student: Outputs, teacher: Outputs, target: Tensor
+    ) -> Tensor:
+        """Return the loss; labels are not used."""
+        num_old = teacher.small_logits.shape[1]
+        num_seen = student.small_logits.shape[1]
+        pairs = [
+            *zip(student.feats, teacher.feats),
+            (student.embedding, teacher.embedding),
+        ]
+        total = self.weight * sum(local_pod_distance(a, b) for a, b in pairs)
+        folded = fold_new_logits(student.small_logits, num_old)
+        total = total + self.logits_weight * local_pod_distance(
+            folded, teacher.small_logits
+        )
+        factor = math.sqrt(num_seen / (num_seen - num_old))
+        return factor * total / (len(pairs) + 1)

@@ -1,0 +1,220 @@
+"""One segmentor for all continual methods."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from mmseg.models import EncoderDecoder
+from mmseg.registry import MODELS
+from mmseg.structures import SegDataSample
+from torch import Tensor, nn
+
+from mmseg_rbc.models.classifier import (
+    INITIALISATIONS,
+    check_head,
+    grow_state_dict,
+)
+from mmseg_rbc.models.losses import balance_weight
+from mmseg_rbc.models.outputs import Outputs, run_network
+from mmseg_rbc.models.teacher import (
+    build_teacher,
+    hide_module,
+    load_previous_step,
+)
+from mmseg_rbc.tasks import IGNORE_INDEX
+
+
+@MODELS.register_module()
+class IncrementalEncoderDecoder(EncoderDecoder):
+    """``EncoderDecoder`` that learns new classes with a frozen teacher.
+
+    A method is a dict of parts; none of them is a subclass. In training:
+
+    .. code-block:: text
+
+        loss(): student ── run_network ──> Outputs
+                teacher ── run_network ──> Outputs        (from step 1 on)
+                refine():    target, weight from pseudo-labels and balance
+                criterion    (student logits, target, weight)
+                each loss    (student outputs, teacher outputs, target)
+
+    In evaluation, and in what a checkpoint holds, it is the stock class.
+
+    Args:
+        method: The parts, all but ``criterion`` optional:
+
+            - criterion: loss of labelled pixels.
+            - classifier_init: ``random`` or ``balanced``.
+            - pseudo_labeler: labels for old classes in the background.
+            - balance: whether old pixels get the weight of RBC's eq. (8).
+            - losses: named losses between student and teacher.
+        previous: Where the teacher comes from, from step 1 on:
+            ``checkpoint``, ``num_classes``, and ``expected``, which its
+            metainfo must agree with.
+        fuse_teacher: Whether to merge batch norms of the teacher.
+        auxiliary_weight: Weight of the criterion on auxiliary heads.
+        kwargs: See ``EncoderDecoder``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        method: Mapping[str, Any] | None = None,
+        previous: Mapping[str, Any] | None = None,
+        fuse_teacher: bool = True,
+        auxiliary_weight: float = 0.4,
+        **kwargs: Any,
+    ) -> None:
+        # The teacher is built from these; building changes them.
+        parts = ('backbone', 'neck', 'decode_head')
+        self_config = copy.deepcopy(
+            {key: kwargs[key] for key in parts if kwargs.get(key)}
+        )
+        super().__init__(*args, **kwargs)
+        self._network_config = self_config
+        self._previous = previous
+        self._fuse_teacher = fuse_teacher
+        self.auxiliary_weight = auxiliary_weight
+        hide_module(self, 'teacher', None)
+        for head in (self.decode_head, *self.auxiliary_heads):
+            check_head(head)
+        self._build_method(**(method or {}))
+
+    def _build_method(
+        self,
+        criterion: Mapping[str, Any] | None = None,
+        classifier_init: str = 'random',
+        pseudo_labeler: Mapping[str, Any] | None = None,
+        balance: bool = False,
+        losses: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        if classifier_init not in INITIALISATIONS:
+            raise ValueError(
+                f'classifier_init={classifier_init!r} is unknown: choose one '
+                f'of {", ".join(INITIALISATIONS)}'
+            )
+        self.criterion = MODELS.build(
+            criterion or dict(type='PixelCrossEntropy')
+        )
+        self.classifier_init = classifier_init
+        self.balance = balance
+        self.pseudo_labeler = (
+            MODELS.build(pseudo_labeler) if pseudo_labeler else None
+        )
+        self.losses = nn.ModuleDict(
+            {name: MODELS.build(cfg) for name, cfg in (losses or {}).items()}
+        )
+
+    @property
+    def auxiliary_heads(self) -> list[nn.Module]:
+        """The auxiliary heads, if any."""
+        if not self.with_auxiliary_head:
+            return []
+        heads = self.auxiliary_head
+        return list(heads) if isinstance(heads, nn.ModuleList) else [heads]
+
+    def init_weights(self) -> None:
+        """Initialise, or take over the previous step and grow.
+
+        Runs before the Runner loads or resumes, which then overwrites it.
+        """
+        if self._previous is None:
+            super().init_weights()
+            return
+        state = load_previous_step(
+            self._previous['checkpoint'], self._previous.get('expected', {})
+        )
+        # Only the heads: new rows need their fresh weights, and everything
+        # else comes from the previous step.
+        for head in (self.decode_head, *self.auxiliary_heads):
+            head.init_weights()
+        grown = grow_state_dict(state, self.state_dict(), self.classifier_init)
+        self.load_state_dict(grown)
+        teacher = build_teacher(
+            self._network_config,
+            state,
+            self._previous['num_classes'],
+            self._fuse_teacher,
+        )
+        device = next(self.parameters()).device
+        hide_module(self, 'teacher', teacher.to(device))
+
+    def loss(
+        self, inputs: Tensor, data_samples: Sequence[SegDataSample]
+    ) -> dict[str, Tensor]:
+        """Compute the losses of a batch.
+
+        Args:
+            inputs: ``(B, 3, H, W)``; with duplets the full views, then the
+                erased ones.
+            data_samples: B samples with labels.
+
+        Returns:
+            ``loss_ce``, ``loss_<name>`` for every loss of the method, and
+            ``aux_<i>.loss_ce`` for every auxiliary head.
+        """
+        target = torch.cat([s.gt_sem_seg.data for s in data_samples])
+        num_views = 1 + (data_samples[-1].metainfo.get('view') == 'erased')
+        student = run_network(self, inputs, num_views)
+        if self.teacher is None:
+            if self._previous is not None:
+                raise RuntimeError('init_weights() must run before training')
+            return self._criterion_losses(student, target, None, num_old=0)
+        with torch.no_grad():
+            teacher = run_network(self.teacher, inputs, num_views)
+        target, weight = self.refine(teacher, target)
+        num_old = teacher.small_logits.shape[1]
+        losses = self._criterion_losses(student, target, weight, num_old)
+        for name, module in self.losses.items():
+            losses[f'loss_{name}'] = module(student, teacher, target)
+        return losses
+
+    @torch.no_grad()
+    def refine(
+        self, teacher: Outputs, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Complete the labels with the teacher's, and weigh the pixels.
+
+        Both come from the full views. The erased views get the same labels
+        where they were not erased, and the same beta.
+
+        Args:
+            teacher: Outputs of the teacher over B images.
+            target: ``(B, H, W)`` labels.
+
+        Returns:
+            ``(B, H, W)`` labels, and weights that expand to them.
+        """
+        views = target.chunk(teacher.num_views)
+        full, beta = views[0], torch.ones(len(views[0]), device=target.device)
+        if self.pseudo_labeler is not None:
+            full, beta = self.pseudo_labeler(
+                teacher, full, num_seen=self.num_classes
+            )
+        others = [view.where(view == IGNORE_INDEX, full) for view in views[1:]]
+        weights = [beta[:, None, None]] * len(views)
+        if self.balance:
+            eta = balance_weight(full, teacher.small_logits.shape[1])
+            weights = [weight.expand_as(eta) for weight in weights]
+            weights[0] = weights[0] * eta
+        return torch.cat([full, *others]), torch.cat(weights)
+
+    def _criterion_losses(
+        self,
+        student: Outputs,
+        target: Tensor,
+        weight: Tensor | None,
+        num_old: int,
+    ) -> dict[str, Tensor]:
+        """Apply the criterion to the decode head and auxiliary heads."""
+        losses = {
+            'loss_ce': self.criterion(student.logits, target, weight, num_old)
+        }
+        for i, head in enumerate(self.auxiliary_heads):
+            logits = student.resize(head(student.decoded))
+            loss = self.criterion(logits, target, weight, num_old)
+            losses[f'aux_{i}.loss_ce'] = self.auxiliary_weight * loss
+        return losses

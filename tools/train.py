@@ -1,0 +1,100 @@
+"""Train a continual sequence, or one step of it.
+
+Finished steps are skipped, so the same command goes on where it was stopped;
+with --resume an unfinished step goes on from its last checkpoint.
+"""
+
+import argparse
+import os
+import os.path as osp
+
+from mmengine.config import Config, DictAction
+from mmengine.registry import init_default_scope
+
+import mmseg_rbc  # noqa: F401
+from mmseg_rbc.engine.sequence import init_cpu_group, run_sequence
+from mmseg_rbc.evaluation.summary import summary_table
+
+
+def parse_args() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('config', help='config file')
+    parser.add_argument(
+        '--work-dir',
+        help='folder of all steps; work_dirs/<name of the config> by default',
+    )
+    parser.add_argument('--step', type=int, help='run only this step')
+    parser.add_argument(
+        '--resume',
+        action='store_true',
+        help='continue an unfinished step from its last checkpoint',
+    )
+    parser.add_argument(
+        '--init-from',
+        metavar='PATH',
+        help='take step 0 from this checkpoint or work dir, to share it '
+        'between methods',
+    )
+    parser.add_argument(
+        '--amp',
+        action='store_true',
+        help='automatic mixed precision (needs an accelerator)',
+    )
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        action=DictAction,
+        metavar='KEY=VALUE',
+        help='override settings of the config, such as continual.task=10-1',
+    )
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='job launcher',
+    )
+    parser.add_argument(
+        '--local_rank',
+        '--local-rank',
+        type=int,
+        default=0,
+        help='set by the launcher',
+    )
+    args = parser.parse_args()
+    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    return args
+
+
+def main() -> None:
+    """Run the command line."""
+    args = parse_args()
+    cfg = Config.fromfile(args.config)
+    options = dict(args.cfg_options or {})
+    if args.amp:
+        options['optim_wrapper.type'] = 'AmpOptimWrapper'
+        options['optim_wrapper.loss_scale'] = 'dynamic'
+    cfg.merge_from_dict(options)
+    cfg.launcher = args.launcher
+    init_default_scope('mmseg')
+    init_cpu_group(args.launcher)
+    name = osp.splitext(osp.basename(args.config))[0]
+    work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
+    results = run_sequence(
+        cfg,
+        work_dir,
+        steps=None if args.step is None else [args.step],
+        resume=args.resume,
+        init_from=args.init_from,
+        options=options,
+    )
+    if int(os.environ.get('RANK', 0)) == 0:
+        print(summary_table(results))
+        print(f'results: {osp.join(work_dir, "summary.json")}')
+
+
+if __name__ == '__main__':
+    main()
