@@ -87,7 +87,7 @@ class Task:
         cls,
         task: str | Sequence[Sequence[str | int]],
         classes: Sequence[str],
-        order: str | Sequence[int] | None = None,
+        order: str | Sequence[int | str] | None = None,
     ) -> Task:
         """Make a task from what a config holds.
 
@@ -95,10 +95,20 @@ class Task:
             task: ``'offline'``, ``'B-N'``, or the classes of every step by
                 name or id.
             classes: Class names of the data set, background first.
-            order: See :meth:`parse`; only for a task given as text.
+            order: See :meth:`parse`; also by names, and only for a task given
+                as text.
         """
         if isinstance(task, str):
-            return cls.parse(task, len(classes), order)
+            if order is None or isinstance(order, str):
+                return cls.parse(task, len(classes), order)
+            ids = {name: i for i, name in enumerate(classes)}
+            named = [_class_id(c, ids) for c in order]
+            return cls.parse(task, len(classes), named)
+        if not isinstance(task, Sequence):
+            raise ValueError(
+                f'task {task!r} is neither text such as "15-1" nor a list of '
+                'class names for every step'
+            )
         if order is not None:
             raise ValueError(
                 'order goes with a task such as "15-1", but the steps of this '
@@ -287,11 +297,14 @@ def _resolve_order(
 def _class_id(name: str | int, ids: Mapping[str, int]) -> int:
     if isinstance(name, int):
         return name
-    if name not in ids:
+    # MMEngine's command line removes the spaces of a name.
+    squeezed = {key.replace(' ', ''): i for key, i in ids.items()}
+    found = ids.get(name, squeezed.get(name))
+    if found is None:
         raise ValueError(
             f'class {name!r} is unknown: the data set has {", ".join(ids)}'
         )
-    return ids[name]
+    return found
 
 
 def _check_steps(name: str, steps: Steps, num_classes: int) -> None:
@@ -320,4 +333,4 @@ def _check_steps(name: str, steps: Steps, num_classes: int) -> None:
 
 def duplicates(items: Sequence) -> list:
     """Return the items that occur more than once."""
-    return sorted({item for item in items if items.count(item) > 1})
+    return [item for i, item in enumerate(items) if item in items[:i]]

@@ -5,7 +5,7 @@
 # environment is built again when the requirements change.
 
 use_environment() {
-    local stack=$1 main key venv
+    local stack=$1 main key venv file files=()
     shift
     case $stack in
         onedl) main=requirements.txt ;;
@@ -15,6 +15,7 @@ use_environment() {
             return 2
             ;;
     esac
+    for file in "$main" "$@"; do files+=(-r "$file"); done
     key=$(cat "$main" "$@" setup.cfg | cksum | cut -d ' ' -f 1)
     venv=.venv/$stack
     if [ "$(cat "$venv/key" 2>/dev/null)" != "$key" ]; then
@@ -22,7 +23,7 @@ use_environment() {
         rm -rf "$venv"
         "${PYTHON:-python3}" -m venv "$venv"
         "$venv/bin/pip" install --quiet --disable-pip-version-check \
-            -r "$main" $(printf -- '-r %s ' "$@")
+            "${files[@]}"
         "$venv/bin/pip" install --quiet --disable-pip-version-check \
             --no-deps --editable .
         echo "$key" > "$venv/key"

@@ -11,16 +11,15 @@ import multiprocessing
 import os
 import os.path as osp
 import sys
-import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 from mmengine.utils import ProgressBar
-from PIL import Image
 
 from .class_index_cache import NUM_VALUES, ClassIndexCache
+from .masks import open_mask
 
 SHIPPED_INDEX = osp.join(osp.dirname(__file__), 'voc12_class_index.npz')
 CHUNK = 64
@@ -34,22 +33,8 @@ def mask_labels(path: str) -> np.ndarray:
     Returns:
         ``(256,)`` bool: which values occur.
     """
-    try:
-        with Image.open(path) as mask:
-            mode = mask.mode
-            if mode in ('L', 'P'):
-                return np.asarray(mask.histogram()) > 0
-    except FileNotFoundError:
-        raise
-    except (OSError, SyntaxError) as error:
-        raise ValueError(
-            f'mask {path} cannot be decoded ({error}): restore the file'
-        ) from None
-    raise ValueError(
-        f'mask {path} has image mode {mode}, expected one 8-bit channel '
-        '(mode L or P) whose pixels are label values: convert its colours to '
-        'label values'
-    )
+    with open_mask(path, path) as mask:
+        return np.asarray(mask.histogram()) > 0
 
 
 def load_class_index(
@@ -118,27 +103,12 @@ def _scan_chunks(
     # Threads do not help (Pillow holds the interpreter lock). Fork is what
     # DataLoader does on Linux; these workers touch neither torch nor locks.
     method = 'fork' if sys.platform == 'linux' else None
-    context = multiprocessing.get_context(method)
-    with context.Pool(workers, _die_with_parent, (os.getpid(),)) as pool:
+    with multiprocessing.get_context(method).Pool(workers) as pool:
         yield from pool.imap(_chunk_labels, chunks)
 
 
 def _chunk_labels(mask_paths: Sequence[str]) -> np.ndarray:
     return np.stack([mask_labels(path) for path in mask_paths])
-
-
-def _die_with_parent(parent: int) -> None:
-    """End this worker soon after a kill of its parent.
-
-    A forked worker shares the lock of its parent and would hold it forever.
-    """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def shipped_class_index(names: Sequence[str]) -> np.ndarray | None:

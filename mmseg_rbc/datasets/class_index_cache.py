@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import os.path as osp
 import zipfile
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from filelock import FileLock, Timeout
 from mmengine.logging import print_log
 
+# What numpy and zipfile raise for a damaged file.
+_DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    RuntimeError,
+    zipfile.BadZipFile,
+)
 CACHE_FOLDER = '.mmseg_rbc'
 NUM_VALUES = 256
 
@@ -48,43 +58,50 @@ class ClassIndexCache:
     def write(self, index: np.ndarray) -> None:
         """Write atomically, so that a reader sees all of it or nothing.
 
+        A cache that cannot be written costs time, not the run.
+
         Args:
             index: ``(n, 256)`` bool, the rows of the first n masks.
         """
-        place = self._place()
-        if place is None:
-            return
-        part = f'{place}.{os.getpid()}.part'
         key = np.frombuffer(self._key, np.uint8)
-        with open(part, 'wb') as file:
-            np.savez(file, key=key, bits=np.packbits(index, axis=1))
-        os.replace(part, place)
-
-    def lock(self) -> FileLock | nullcontext:
-        """Return a lock that frees itself when its process dies."""
-        place = self._place()
-        if place is None:
-            return nullcontext()
-        lock = FileLock(place + '.lock')
-        try:
-            lock.acquire(timeout=0)
-            lock.release()
-        except Timeout:
-            message = f'waiting for the process that scans for {place}'
-            print_log(message, 'current')
-        return lock
-
-    def _place(self) -> str | None:
-        """Return the first place that can be written, if any."""
         for place in self._places:
-            folder = osp.dirname(place)
+            part = f'{place}.{os.getpid()}.part'
             try:
-                os.makedirs(folder, exist_ok=True)
+                os.makedirs(osp.dirname(place), exist_ok=True)
+                with open(part, 'wb') as file:
+                    np.savez(file, key=key, bits=np.packbits(index, axis=1))
+                os.replace(part, place)
+                return
+            except OSError as error:
+                message = f'the class index {place} is not written: {error}'
+                print_log(message, 'current', logging.WARNING)
+                with suppress(OSError):
+                    os.remove(part)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let one process at a time through.
+
+        The lock frees itself when its process dies. Where no lock file can
+        be made, processes do not wait for each other.
+        """
+        for place in self._places:
+            lock = FileLock(place + '.lock', mode=0o666)
+            try:
+                os.makedirs(osp.dirname(place), exist_ok=True)
+                lock.acquire(timeout=0)
+            except Timeout:
+                message = f'waiting for the process that scans for {place}'
+                print_log(message, 'current')
+                lock.acquire()
             except OSError:
                 continue
-            if os.access(folder, os.W_OK):
-                return place
-        return None
+            try:
+                yield
+            finally:
+                lock.release()
+            return
+        yield
 
     def _read(self, place: str) -> np.ndarray:
         nothing = np.zeros((0, NUM_VALUES), bool)
@@ -96,7 +113,7 @@ class ClassIndexCache:
                 if data['key'].tobytes() != self._key:
                     return nothing
                 return np.unpackbits(data['bits'], axis=1).astype(bool)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except _DAMAGE:
             print_log(f'rebuilding the damaged class index {place}', 'current')
             return nothing
 

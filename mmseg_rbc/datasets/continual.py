@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from mmengine.logging import print_log
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
@@ -49,8 +50,9 @@ class ContinualMixin:
             which replace the rule of the setting.
         unseen: Label of classes not seen yet in evaluation: ``background`` or
             ``ignore``.
-        eval_images: Images to evaluate: ``all``, or those with a foreground
-            class that is ``seen`` (published code).
+        eval_images: Images to evaluate before the last step, which takes all:
+            ``all``, or those with a foreground class that is ``seen``
+            (published code).
         metainfo: As in MMSeg.
     """
 
@@ -85,6 +87,12 @@ class ContinualMixin:
             )
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
         self.all_classes, self.class_ids = class_names(info.get('classes'))
+        if len(self.class_ids) < len(self.all_classes):
+            print_log(
+                f'value 0 of the masks is class {self.all_classes[1]!r}: the '
+                'data has no background',
+                'current',
+            )
         self.all_colours = _colours(info.get('palette'), self.all_classes)
         self.task = Task.make(task, self.all_classes, order)
         self.step = step
@@ -111,7 +119,9 @@ class ContinualMixin:
         if self.reduce_zero_label:
             raise ValueError(
                 'reduce_zero_label=True makes background ignored, but class 0 '
-                'is background in every continual task: set it to False'
+                'is background in every continual task: set it to False and '
+                'put "background" first in metainfo.classes, as '
+                'ContinualADE20KDataset does'
             )
         if self._is_test:
             by_class = self.task.eval_label_map(self.step, self._unseen)
@@ -124,7 +134,7 @@ class ContinualMixin:
 
     def load_data_list(self) -> list[dict]:
         """Load the whole image list; blank lines do not count."""
-        if self.ann_file and not osp.exists(self.ann_file):
+        if self._is_local and self.ann_file and not osp.exists(self.ann_file):
             folder = osp.dirname(self.ann_file)
             found = sorted(os.listdir(folder)) if osp.isdir(folder) else []
             raise FileNotFoundError(
@@ -137,7 +147,13 @@ class ContinualMixin:
             for info in infos
             if osp.basename(info['img_path']) != self.img_suffix
         ]
-        if not self.backend_args:
+        if not infos:
+            raise ValueError(
+                f'{self.ann_file or self.data_prefix.get("img_path")} names '
+                f'no image (suffix {self.img_suffix!r}): check ann_file, '
+                'data_prefix.img_path and img_suffix'
+            )
+        if self._is_local:
             self._find_masks(infos)
             self._check_files('image', [info['img_path'] for info in infos])
         num_old = len(self.task.old(self.step))
@@ -148,15 +164,16 @@ class ContinualMixin:
     def filter_data(self) -> list[dict]:
         """Keep the images of the step, or those to evaluate."""
         infos = super().filter_data()  # type: ignore[misc]
-        if self._is_test and self.eval_images == 'all':
+        last = self.step == self.task.num_steps - 1
+        if self._is_test and (last or self.eval_images == 'all'):
             return infos
         kept = [infos[i] for i in self._selected(infos)]
         if not kept:
             what = 'evaluation' if self._is_test else self.setting
             raise ValueError(
                 f'step {self.step} of {self.task} ({what}) selects none of '
-                f'the {len(infos)} images of {self.ann_file or "the folder"}:'
-                ' check task, order and setting'
+                f'the {len(infos)} images of {self.ann_file or "the folder"}: '
+                f'check task, order and setting{self._unlisted()}'
             )
         return kept
 
@@ -180,7 +197,17 @@ class ContinualMixin:
         Returns:
             ``(len(infos), 256)`` bool.
         """
+        if not self._is_local:
+            raise ValueError(
+                f'the masks of {type(self).__name__} are read through '
+                f'{self.backend_args}, where they cannot be scanned: give '
+                'split_dir, or use local masks'
+            )
         return load_class_index([info['seg_map_path'] for info in infos])
+
+    @property
+    def _is_local(self) -> bool:
+        return (self.backend_args or {}).get('backend', 'local') == 'local'
 
     def _selected(self, infos: list[dict]) -> np.ndarray:
         """Return the positions of the samples that are kept."""
@@ -203,6 +230,19 @@ class ContinualMixin:
             self.seed,
         )
 
+    def _unlisted(self) -> str:
+        """Name the classes in no step, which other settings mind."""
+        listed = self.task.seen(self.task.num_steps - 1)
+        names = [
+            name for c, name in enumerate(self.all_classes) if c not in listed
+        ]
+        if not names or self.setting not in ('disjoint', 'sequential'):
+            return ''
+        return (
+            f'; images with {", ".join(names)}, which no step learns, are in '
+            f'no {self.setting} step'
+        )
+
     def _check_values(self, by_value: np.ndarray, infos: list[dict]) -> None:
         known = [*self.class_ids, IGNORE_INDEX]
         unknown = by_value.copy()
@@ -221,8 +261,9 @@ class ContinualMixin:
     def _names(self, infos: list[dict]) -> list[str]:
         """Return image names below the image folder, without suffix."""
         prefix = osp.join(self.data_prefix.get('img_path') or '', '')
-        start, end = len(prefix), -len(self.img_suffix)
-        return [info['img_path'][start:end] for info in infos]
+        start, cut = len(prefix), len(self.img_suffix)
+        paths = [info['img_path'] for info in infos]
+        return [path[start : len(path) - cut] for path in paths]
 
     def _find_masks(self, infos: list[dict]) -> None:
         """Raise if a mask is missing, before any training."""
@@ -297,7 +338,7 @@ def class_names(
             'metainfo.classes is missing: list the class names in the order '
             'of the label values in the masks'
         )
-    first = 0 if classes[0] == 'background' else 1
+    first = 0 if classes[0].lower() == 'background' else 1
     names = ['background'] * first + list(classes)
     twice = duplicates(names)
     if twice:

@@ -18,7 +18,7 @@ def select_images(
     task: Task,
     step: int,
     setting: str,
-    names: Sequence[str] = (),
+    names: Sequence[str] | None = None,
     seed: int = 0,
 ) -> np.ndarray:
     """Select the training images of a step.
@@ -29,6 +29,7 @@ def select_images(
     - ``overlapped``: S and C meet.
     - ``disjoint`` and ``sequential``: S and C meet, and S lies within C and
       P. (They differ in the labels: ``sequential`` keeps the old classes.)
+      An image with a class that no step learns is in no such step.
     - ``partitioned``: each image in one step, see :func:`partition`.
 
     Args:
@@ -36,7 +37,7 @@ def select_images(
         task: The task.
         step: The continual step.
         setting: One of :data:`SETTINGS`.
-        names: Image names, for ``partitioned``.
+        names: Image names, which ``partitioned`` needs.
         seed: Seed of ``partitioned``.
 
     Returns:
@@ -47,6 +48,8 @@ def select_images(
     if setting == 'overlapped':
         return np.flatnonzero(has_new)
     if setting == 'partitioned':
+        if names is None:
+            raise ValueError('the partitioned setting needs image names')
         return np.flatnonzero(partition(index, task, names, seed) == step)
     is_future = np.ones(index.shape[1], bool)
     is_future[list(task.seen(step))] = False
@@ -100,6 +103,8 @@ def read_split(split_dir: str, step: int, num_images: int) -> np.ndarray:
         raise ValueError(
             f'split file {path} is no numpy array of integers ({error})'
         ) from None
+    if not isinstance(positions, np.ndarray):
+        raise ValueError(f'split file {path} is an archive, not one array')
     if positions.ndim != 1 or positions.dtype.kind not in 'iu':
         raise ValueError(
             f'split file {path} holds {positions.dtype} of shape '

@@ -72,14 +72,17 @@ def config_task(cfg: Config) -> Task:
 
 
 def step_identity(cfg: Config, step: int) -> dict[str, Any]:
-    """Return what tells a finished step from that of another run."""
+    """Return what tells a finished step from that of another run.
+
+    Step 0 is the same in all tasks with its classes, such as 15-5 and 15-1.
+    """
     task, names = config_task(cfg), config_classes(cfg)
-    return dict(
-        task=task.name,
+    identity = dict(
         step=step,
         setting=cfg.continual.get('setting', 'overlapped'),
         classes=[names[c] for c in task.seen(step)],
     )
+    return identity if step == 0 else dict(identity, task=task.name)
 
 
 def config_classes(cfg: Config) -> list[str]:
@@ -116,8 +119,16 @@ def _set_data(cfg: Config, step: int) -> None:
             dataset.update(cfg.continual, step=step)
             dataset.test_mode = phase != 'train'
             if erase and step > 0 and phase == 'train':
-                dataset.pipeline = copy.deepcopy(dataset.pipeline)
-                dataset.pipeline.insert(-1, erase)
+                dataset.pipeline = _with_erase(dataset.pipeline, erase)
+
+
+def _with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
+    if pipeline[-1]['type'] != 'PackDupletInputs':
+        raise ValueError(
+            f'the training pipeline ends with {pipeline[-1]["type"]}, but a '
+            'method that erases needs PackDupletInputs there'
+        )
+    return [*pipeline[:-1], erase, pipeline[-1]]
 
 
 def _set_model(

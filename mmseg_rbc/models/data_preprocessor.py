@@ -46,7 +46,7 @@ class DupletDataPreProcessor(SegDataPreProcessor):
     ) -> dict[str, Any]:
         """Do what the stock class does, in a third of the copies.
 
-        Every image is written once, into its place in the batch.
+        Every plane is written once, into its place in the batch.
         """
         batch = torch.empty(
             (len(inputs), *inputs[0].shape), device=inputs[0].device
@@ -55,13 +55,15 @@ class DupletDataPreProcessor(SegDataPreProcessor):
         swap = getattr(self, 'channel_conversion', None) or getattr(
             self, '_channel_conversion', False
         )
+        channels = list(range(len(inputs[0])))
+        order = channels[::-1] if swap and len(channels) == 3 else channels
         for image, out in zip(inputs, batch):
-            if swap and len(image) == 3:
-                image = image[[2, 1, 0]]
-            if self._enable_normalize:
-                torch.sub(image, self.mean, out=out).div_(self.std)
-            else:
-                out.copy_(image)
+            for c, source in enumerate(order):
+                if self._enable_normalize:
+                    torch.sub(image[source], self.mean[c], out=out[c])
+                    out[c].div_(self.std[c])
+                else:
+                    out[c].copy_(image[source])
         size = tuple(batch.shape[-2:])
         meta = dict(img_shape=size, pad_shape=size, padding_size=(0, 0, 0, 0))
         for sample in data_samples:

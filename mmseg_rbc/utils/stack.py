@@ -53,7 +53,13 @@ def check_stack() -> None:
                 f'mmseg_rbc needs {name} >= {minimum}, which is not '
                 f'installed: {INSTALL_HINT}'
             )
-        found = importlib.import_module(name).__version__
+        try:
+            found = importlib.import_module(name).__version__
+        except Exception as error:
+            raise ImportError(
+                f'{name} is installed but cannot be imported ({error}): '
+                f'{INSTALL_HINT}'
+            ) from error
         if Version(found) < Version(minimum):
             raise ImportError(
                 f'mmseg_rbc needs {name} >= {minimum}, found {found}: '
@@ -69,9 +75,12 @@ def import_ops() -> None:
     ``mmcv._ext`` (MMEngine does) learn that it is missing.
     """
     name = 'mmcv._ext'
-    if importlib.util.find_spec(name) is not None:
+    try:
+        importlib.import_module(name)
         return
-    sys.modules[name] = _MissingOps(name)
+    except ImportError:
+        # Absent, or built for another torch.
+        sys.modules[name] = _MissingOps(name)
     try:
         importlib.import_module('mmcv.ops')
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from textwrap import shorten
 
@@ -14,12 +15,12 @@ import numpy as np  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 from mmengine.dataset import Compose  # noqa: E402
+from mmseg.datasets.transforms import PackSegInputs  # noqa: E402
 
 from mmseg_rbc.datasets import ContinualDataset  # noqa: E402
 from mmseg_rbc.datasets.transforms import (  # noqa: E402
     LoadContinualAnnotations,
     NewClassErase,
-    PackDupletInputs,
 )
 from mmseg_rbc.tasks import IGNORE_INDEX  # noqa: E402
 
@@ -42,9 +43,9 @@ def duplet_views(
         ``gt_seg_map`` and ``img_path``.
     """
     transforms = [
-        transform
+        copy.copy(transform)
         for transform in dataset.pipeline.transforms
-        if not isinstance(transform, PackDupletInputs)
+        if not isinstance(transform, PackSegInputs)
     ]
     loaders = [
         t for t in transforms if isinstance(t, LoadContinualAnnotations)
@@ -94,7 +95,7 @@ def draw_duplets(
         f'{dataset.task.name} {dataset.setting}, step {dataset.step}, '
         + shorten(f'new: {new}', 100, placeholder=' ...')
     )
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0, 1, 0.99))
     figure.savefig(path, dpi=100)
     plt.close(figure)
 

@@ -197,7 +197,7 @@ def test_empty_list():
 def test_bad_masks_are_named_and_good_ones_kept(tmp_path):
     paths = write_masks(tmp_path, 130)
     Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(paths[100])
-    with pytest.raises(ValueError, match=r'100\.png has image mode RGB'):
+    with pytest.raises(ValueError, match=r'100\.png has pixels of kind RGB'):
         load_class_index(paths, 1)
     with np.load(cache_files(tmp_path)[0]) as data:
         assert len(data['bits']) == 64

@@ -142,11 +142,8 @@ class CenterCropShortSide(BaseTransform):
         """Resize and crop the image and its label maps."""
         size = self.crop_size
         height, width = results['img'].shape[:2]
-        scale = size / min(height, width)
-        resized = (
-            max(size, int(height * scale)),
-            max(size, int(width * scale)),
-        )
+        short = min(height, width)
+        resized = (size * height // short, size * width // short)
         _crop_and_resize(results, (0, 0, height, width), resized)
         top, left = (round((side - size) / 2) for side in resized)
         _crop_and_resize(results, (top, left, size, size), (size, size))

@@ -34,6 +34,7 @@ class NewClassErase(BaseTransform):
 
     - img_erased
     - gt_erased_map
+    - erased_from (the image that was erased)
 
     Args:
         fill: ``black`` (0 before normalisation, as published), ``mean`` (mean
@@ -69,7 +70,8 @@ class NewClassErase(BaseTransform):
         planes = np.ascontiguousarray(results['img'].transpose(2, 0, 1))
         results.update(img=planes.transpose(1, 2, 0), gt_seg_map=labels)
         if self.duplicate:
-            results.update(img_erased=results['img'], gt_erased_map=labels)
+            results['img_erased'] = results['erased_from'] = results['img']
+            results['gt_erased_map'] = labels
             return results
         is_new = labels >= num_old
         results['gt_erased_map'] = np.where(is_new, VOID, labels)
@@ -77,6 +79,7 @@ class NewClassErase(BaseTransform):
             is_new &= labels != VOID
         erased = self._erase(planes, is_new)
         results['img_erased'] = erased.transpose(1, 2, 0)
+        results['erased_from'] = results['img']
         return results
 
     def _erase(self, planes: np.ndarray, is_new: np.ndarray) -> np.ndarray:

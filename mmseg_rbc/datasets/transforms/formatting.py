@@ -19,7 +19,7 @@ class PackDupletInputs(PackSegInputs):
 
     - img
     - gt_seg_map (optional)
-    - img_erased, gt_erased_map (optional)
+    - img_erased, gt_erased_map, erased_from (optional)
 
     Returns:
         ``inputs=[full, erased]`` and ``data_samples=[full, erased]``, which
@@ -32,6 +32,11 @@ class PackDupletInputs(PackSegInputs):
         """Pack the views."""
         if 'img_erased' not in results:
             return super().transform(results)
+        if results['erased_from'] is not results['img']:
+            raise ValueError(
+                'a transform between NewClassErase and PackDupletInputs '
+                'changed the image: put NewClassErase last before packing'
+            )
         labels = results.pop('gt_seg_map')
         full = self._pack(results, results['img'], labels)
         erased = self._pack(

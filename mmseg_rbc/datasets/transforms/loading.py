@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 
 import cv2
-import mmcv
 import mmengine.fileio as fileio
 import numpy as np
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.registry import TRANSFORMS
 
 from mmseg_rbc.datasets.continual import unknown_label_sentence
+from mmseg_rbc.datasets.masks import open_mask
 
 # No class has this label; see tasks.MAX_CLASSES.
 UNKNOWN = 254
@@ -62,21 +63,8 @@ class LoadContinualAnnotations(LoadAnnotations):
     def _read_mask(self, path: str) -> np.ndarray:
         """Return the ``(H, W)`` uint8 values of a mask file."""
         data = fileio.get(path, backend_args=self.backend_args)
-        try:
-            mask = mmcv.imfrombytes(
-                data, flag='unchanged', backend=self.imdecode_backend
-            )
-        except (OSError, SyntaxError, ValueError) as error:
-            raise ValueError(
-                f'mask {path} cannot be decoded ({error}): restore the file'
-            ) from None
-        if mask is None or mask.ndim != 2 or mask.dtype != np.uint8:
-            found = 'nothing' if mask is None else f'{mask.dtype} {mask.shape}'
-            raise ValueError(
-                f'mask {path} holds {found}, expected one 8-bit channel whose '
-                'pixels are label values: convert its colours to label values'
-            )
-        return mask
+        with open_mask(BytesIO(data), path) as mask:
+            return np.array(mask)
 
     @staticmethod
     def _check_size(mask: np.ndarray, results: dict) -> None:

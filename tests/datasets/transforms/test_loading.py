@@ -58,13 +58,13 @@ def test_table_equals_the_map_for_all_values():
             np.array([[0, 9], [7, 0]], np.uint8),
             r'm\.png holds the unknown label values 7, 9, expected 0 to 2',
         ),
-        (np.zeros((2, 2, 3), np.uint8), r'm\.png holds uint8 \(2, 2, 3\)'),
-        (np.zeros((2, 2), np.uint16), r'm\.png holds (u?int(16|32)) \(2, 2\)'),
+        (np.zeros((2, 2, 3), np.uint8), r'm\.png has pixels of kind RGB'),
+        (np.zeros((2, 2), np.uint16), r'm\.png has pixels of kind I;16'),
         (
             np.zeros((2, 3), np.uint8),
             r'm\.png has 2 x 3 pixels, but its image m\.jpg has 2 x 2',
         ),
-        (b'no picture', r'm\.png (cannot be decoded|holds nothing)'),
+        (b'no picture', r'm\.png cannot be decoded'),
     ],
 )
 def test_bad_masks(load, mask, sentence):
