@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from PIL import Image
 
@@ -29,6 +30,37 @@ def shapes_root(tmp_path_factory) -> str:
     root = tmp_path_factory.mktemp('shapes')
     make_shapes(str(root))
     return str(root)
+
+
+@pytest.fixture(scope='session')
+def tiny_root(tmp_path_factory) -> str:
+    """40 + 6 small synthetic images."""
+    root = tmp_path_factory.mktemp('tiny')
+    make_shapes(str(root), num_train=40, num_val=6, size=(48, 64))
+    return str(root)
+
+
+@pytest.fixture
+def tiny_config(tiny_root):
+    """Return a config of two quick steps (15-5) on the tiny data."""
+
+    def load(method: str = 'rbc', **options) -> tuple[Config, dict]:
+        name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
+        folder = method.split('-')[0]
+        cfg = Config.fromfile(REPO / 'configs' / folder / name)
+        merged = {
+            'continual.task': '15-5',
+            'continual.data_root': tiny_root,
+            'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
+            'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
+            'train_dataloader.dataset.pipeline.2.crop_size': (32, 32),
+            'model.data_preprocessor.size': (32, 32),
+            **options,
+        }
+        cfg.merge_from_dict(merged)
+        return cfg, merged
+
+    return load
 
 
 @pytest.fixture

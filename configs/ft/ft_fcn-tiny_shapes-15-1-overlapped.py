@@ -4,5 +4,5 @@ _base_ = [
     '../_base_/tasks/15-1-overlapped.py',
     '../_base_/schedules/shapes.py',
     '../_base_/methods/ft.py',
-    '../_base_/default_runtime.py',
+    '../_base_/shapes_runtime.py',
 ]

@@ -3,6 +3,6 @@ _base_ = [
     '../_base_/datasets/continual_shapes.py',
     '../_base_/tasks/15-1-overlapped.py',
     '../_base_/schedules/shapes.py',
-    '../_base_/methods/plop.py',
-    '../_base_/default_runtime.py',
+    '../_base_/methods/plop_shapes.py',
+    '../_base_/shapes_runtime.py',
 ]

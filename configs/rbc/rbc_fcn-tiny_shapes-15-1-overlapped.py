@@ -3,6 +3,6 @@ _base_ = [
     '../_base_/datasets/continual_shapes.py',
     '../_base_/tasks/15-1-overlapped.py',
     '../_base_/schedules/shapes.py',
-    '../_base_/methods/rbc.py',
-    '../_base_/default_runtime.py',
+    '../_base_/methods/rbc_shapes.py',
+    '../_base_/shapes_runtime.py',
 ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import os
 import os.path as osp
 from collections.abc import Iterable, Mapping
@@ -73,7 +72,8 @@ def run_sequence(
         if read_finished(work_dir, step, cfg):
             print_log(f'step {step} is finished: skipped', 'current')
             continue
-        final = _adopt(init_from, work_dir) if step == 0 and init_from else ''
+        adopts = step == 0 and init_from and init_from != work_dir
+        final = _adopt(str(init_from), work_dir) if adopts else ''
         step_cfg = step_config(
             cfg,
             step,
@@ -104,7 +104,7 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
         pinned = osp.join(cfg.work_dir, 'config.py')
         os.makedirs(cfg.work_dir, exist_ok=True)
         Config(dict(cfg, resume=False, load_from=None)).dump(pinned)
-    runner = Runner.from_cfg(_runtime_config(cfg))
+    runner = Runner.from_cfg(runtime_config(cfg))
     result = LastResult()
     runner.register_hook(result)
     if final:
@@ -217,16 +217,19 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
         )
         loader.batch_size = smaller
     batch = loader.batch_size * world_size
-    later = sum(math.ceil(count / batch) for count in images[step + 1 :])
+    later = sum(max(count // batch, 1) for count in images[step + 1 :])
     if cfg.log_processor.type == 'ContinualLogProcessor':
         cfg.log_processor.later_iters = later * epochs
 
 
-def _runtime_config(cfg: Config) -> Config:
+def runtime_config(cfg: Config) -> Config:
     """Add what depends on this machine, not on the experiment."""
     if cfg.get('launcher', 'none') != 'none' and not _has_accelerator():
         cfg.model_wrapper_cfg = dict(
-            type='MMDistributedDataParallel', broadcast_buffers=False
+            type='MMDistributedDataParallel',
+            broadcast_buffers=False,
+            # MMEngine's default names a GPU.
+            device_ids=None,
         )
     return cfg
 

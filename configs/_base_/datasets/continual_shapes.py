@@ -36,6 +36,8 @@ dataset = dict(
 train_dataloader = dict(
     batch_size=8,
     num_workers=0,
+    # A last batch of one image would be too small for batch norm.
+    drop_last=True,
     sampler=dict(type='DefaultSampler', shuffle=True),
     dataset=dict(
         ann_file='ImageSets/Segmentation/trainaug.txt',

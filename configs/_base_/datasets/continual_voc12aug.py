@@ -25,6 +25,8 @@ train_dataloader = dict(
     batch_size=4,
     num_workers=4,
     persistent_workers=True,
+    # A last batch of one image would be too small for batch norm.
+    drop_last=True,
     sampler=dict(type='DefaultSampler', shuffle=True),
     dataset=dict(
         ann_file='ImageSets/Segmentation/trainaug.txt',

@@ -1,8 +1,10 @@
 schedule = dict(
-    base=dict(lr=0.004, epochs=30, batch_size=8),
-    later=dict(lr=0.001, epochs=20, batch_size=8),
+    base=dict(lr=0.05, epochs=60, batch_size=8),
+    later=dict(lr=0.005, epochs=30, batch_size=8),
 )
 optim_wrapper = dict(
     type='OptimWrapper',
-    optimizer=dict(type='AdamW', lr=0.004, weight_decay=1e-4),
+    optimizer=dict(
+        type='SGD', lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4
+    ),
 )

@@ -1,0 +1,287 @@
+"""Whole sequences with real Runners."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
+from mmengine.runner import Runner
+
+from mmseg_rbc.engine import run_sequence
+from mmseg_rbc.engine.sequence import count_images
+
+REPO = Path(__file__).parents[2]
+
+
+def weights(path: Path) -> dict:
+    return torch.load(path, weights_only=True)['state_dict']
+
+
+def assert_equal_weights(a: dict, b: dict, tolerance: float = 0) -> None:
+    assert a.keys() == b.keys()
+    for key in a:
+        torch.testing.assert_close(a[key], b[key], rtol=0, atol=tolerance)
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+    """Run a whole RBC sequence once and share its work dir."""
+    return tmp_path_factory.mktemp('finished')
+
+
+@pytest.fixture
+def rbc_run(finished, tiny_config):
+    cfg, options = tiny_config('rbc')
+    results = run_sequence(cfg, str(finished), options=options)
+    return finished, cfg, options, results
+
+
+def test_work_dir(rbc_run):
+    work_dir, cfg, _, results = rbc_run
+    summary = json.loads((work_dir / 'summary.json').read_text())
+    assert [s['step'] for s in summary['steps']] == [0, 1]
+    assert summary['steps'] == results
+    for step in (0, 1):
+        folder = work_dir / f'step_{step}'
+        metrics = json.loads((folder / 'metrics.json').read_text())
+        assert metrics['step'] == step and metrics['num_images'] == 6
+        assert len(metrics['IoU']) == (16 if step == 0 else 21)
+        assert ('new' in metrics['mIoU']) == (step == 1)
+        done = json.loads((folder / 'finished.json').read_text())
+        assert done['metrics']['mIoU'] == round(metrics['mIoU']['all'], 2)
+        assert Config.fromfile(folder / 'config.py').model.decode_head
+    assert count_images(cfg) == [38, 19]
+
+
+def test_finished_steps_are_skipped(rbc_run):
+    work_dir, cfg, options, results = rbc_run
+    stamp = (work_dir / 'step_0/final.pth').stat().st_mtime_ns
+    again = run_sequence(cfg, str(work_dir), options=options)
+    assert again == results
+    assert (work_dir / 'step_0/final.pth').stat().st_mtime_ns == stamp
+
+
+def test_checkpoint_is_one_plain_network(rbc_run):
+    """It runs in stock MMSeg with the same result and has its size."""
+    work_dir, cfg, _, results = rbc_run
+    path = work_dir / 'step_1/final.pth'
+    content = torch.load(path, weights_only=True)
+    assert set(content) == {'meta', 'state_dict'}
+    step = Config.fromfile(work_dir / 'step_1/config.py')
+    for key in ('method', 'previous'):
+        step.model.pop(key)
+    step.model.type = 'EncoderDecoder'
+    step.work_dir = str(work_dir / 'stock')
+    step.load_from = str(path)
+    runner = Runner.from_cfg(step)
+    assert set(content['state_dict']) == set(runner.model.state_dict())
+    size = sum(
+        v.numel() * v.element_size() for v in content['state_dict'].values()
+    )
+    assert path.stat().st_size < size * 1.2 + 100_000
+    metrics = runner.test()
+    assert metrics['mIoU'] == results[1]['metrics']['mIoU']
+
+
+def test_pinned_config_runs_with_tools_of_mmseg(rbc_run, tmp_path):
+    """A Runner on the pinned config trains step 1 to the same weights."""
+    work_dir, *_ = rbc_run
+    step = Config.fromfile(work_dir / 'step_1/config.py')
+    step.work_dir = str(tmp_path)
+    Runner.from_cfg(step).train()
+    again = torch.load(tmp_path / 'epoch_2.pth', weights_only=True)
+    assert_equal_weights(
+        again['state_dict'], weights(work_dir / 'step_1/final.pth')
+    )
+    assert again['message_hub']['runtime_info']['pseudo_label_thresholds']
+
+
+class Stop(Exception):
+    pass
+
+
+@HOOKS.register_module()
+class StopHook(Hook):
+    """Stop after an iteration, before anything is saved."""
+
+    priority = 'VERY_HIGH'
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def after_train_iter(self, runner, *args, **kwargs) -> None:
+        if runner.iter + 1 == self.iteration:
+            raise Stop
+
+
+@pytest.mark.parametrize('iteration', [1, 4, 5, 8])
+def test_stopped_and_resumed_run_ends_the_same(
+    rbc_run, tiny_config, tmp_path, iteration
+):
+    """Stop step 1 (2 epochs of 4 iterations) after any iteration."""
+    work_dir, *_ = rbc_run
+    shutil.copytree(work_dir / 'step_0', tmp_path / 'step_0')
+    cfg, options = tiny_config('rbc')
+    cfg.custom_hooks.append(dict(type='StopHook', iteration=iteration))
+    with pytest.raises(Stop):
+        run_sequence(cfg, str(tmp_path), options=options)
+    cfg, options = tiny_config('rbc')
+    assert not (tmp_path / 'step_1/finished.json').exists()
+    # A moved work dir resumes as well.
+    moved = tmp_path.parent / (tmp_path.name + '_moved')
+    tmp_path.rename(moved)
+    run_sequence(cfg, str(moved), resume=True, options=options)
+    assert_equal_weights(
+        weights(moved / 'step_1/final.pth'),
+        weights(work_dir / 'step_1/final.pth'),
+    )
+    log = ''.join(p.read_text() for p in moved.glob('step_1/*/*.log'))
+    assert ('resumed epoch: 1' in log) == (iteration > 4)
+
+
+def test_kill_before_the_mark_repeats_only_the_evaluation(rbc_run, tmp_path):
+    work_dir, cfg, options, results = rbc_run
+    shutil.copytree(work_dir, tmp_path, dirs_exist_ok=True)
+    (tmp_path / 'step_1/finished.json').unlink()
+    again = run_sequence(cfg, str(tmp_path), resume=True, options=options)
+    assert again == results
+    logs = sorted((tmp_path / 'step_1').glob('*/*.log'))
+    assert 'Epoch(train)' not in logs[-1].read_text()
+
+
+def test_step_0_is_shared(rbc_run, tiny_config, tmp_path):
+    work_dir, *_ = rbc_run
+    cfg, options = tiny_config('ft')
+    source = str(work_dir / 'step_0/final.pth')
+    run_sequence(cfg, str(tmp_path), init_from=source, options=options)
+    assert_equal_weights(
+        weights(tmp_path / 'step_0/final.pth'), weights(Path(source))
+    )
+    assert not list(tmp_path.glob('step_0/epoch_*.pth'))
+    with pytest.raises(FileNotFoundError, match='--init-from: .* not exist'):
+        run_sequence(cfg, str(tmp_path / 'x'), init_from='nowhere')
+
+
+def test_step_without_predecessor(tiny_config, tmp_path):
+    cfg, options = tiny_config('ft')
+    with pytest.raises(FileNotFoundError, match='step 1 starts from step 0'):
+        run_sequence(cfg, str(tmp_path), steps=[1], options=options)
+
+
+@pytest.mark.parametrize(
+    'change, sentence',
+    [
+        ({'continual.task': '10-10'}, 'is of classes'),
+        ({'continual.setting': 'disjoint'}, "setting 'overlapped'"),
+        ({'continual.order': 'b'}, 'is of classes'),
+    ],
+)
+def test_work_dir_of_another_task(rbc_run, tiny_config, change, sentence):
+    work_dir, *_ = rbc_run
+    cfg, options = tiny_config('rbc', **change)
+    with pytest.raises(ValueError, match=sentence + '.*another --work-dir'):
+        run_sequence(cfg, str(work_dir), options=options)
+
+
+def test_invalid_loss_stops_and_the_work_dir_stays_usable(
+    rbc_run, tiny_config, tmp_path
+):
+    work_dir, *_ = rbc_run
+    shutil.copytree(work_dir / 'step_0', tmp_path / 'step_0')
+    cfg, options = tiny_config('ft', **{'schedule.later.lr': 1e30})
+    with pytest.raises(RuntimeError, match='the loss is not finite in epoch'):
+        run_sequence(cfg, str(tmp_path), options=options)
+    cfg, options = tiny_config('ft')
+    results = run_sequence(cfg, str(tmp_path), resume=True, options=options)
+    assert len(results) == 2
+
+
+def test_few_images_shrink_the_batch(tiny_config, tmp_path, caplog):
+    cfg, options = tiny_config(
+        'ft', **{'schedule.base.batch_size': 64, 'schedule.base.epochs': 1}
+    )
+    run_sequence(cfg, str(tmp_path), steps=[0], options=options)
+    pinned = Config.fromfile(tmp_path / 'step_0/config.py')
+    assert pinned.train_dataloader.batch_size == 38
+
+
+def test_log_names_step_and_time_left(rbc_run):
+    work_dir, *_ = rbc_run
+    (log,) = (work_dir / 'step_0').glob('*/*.log')
+    lines = [x for x in log.read_text().splitlines() if 'Epoch(train)' in x]
+    assert 'step 0/1  Epoch(train)' in lines[0]
+    assert 'eta of sequence: 0:' in lines[0] and 'eta of step: 0:' in lines[0]
+
+
+def run_tool(*args: str, processes: int = 1) -> str:
+    launcher = []
+    if processes > 1:
+        launcher = ['-m', 'torch.distributed.run', '--standalone']
+        launcher += [f'--nproc_per_node={processes}']
+        args = (*args[:2], '--launcher', 'pytorch', *args[2:])
+    done = subprocess.run(
+        [sys.executable, *launcher, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ, OMP_NUM_THREADS='1'),
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_two_processes_equal_one(tiny_root, tmp_path):
+    """Two iterations of RBC: batch 4 + 4 against two times 2 + 2.
+
+    Batch statistics are kept out of it: the backbone uses its running ones
+    and the head has no norm. Crops and order of the images are random.
+    """
+    config = str(REPO / 'configs/rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py')
+    options = [
+        f'continual.data_root={tiny_root}',
+        'continual.task=15-5',
+        'continual.indices=8',
+        'schedule.base.epochs=4',
+        'schedule.later.epochs=1',
+        'optim_wrapper.optimizer.type=SGD',
+        'optim_wrapper.optimizer.momentum=0.9',
+        'schedule.later.lr=0.1',
+        'model.backbone.norm_eval=True',
+        'model.decode_head.norm_cfg=None',
+        'default_hooks.logger.interval=1',
+    ]
+    tool = [str(REPO / 'tools/train.py'), config]
+    common = ['--cfg-options', *options]
+    base = tmp_path / 'base'
+    run_tool(*tool, '--work-dir', str(base), '--step', '0', *common)
+    logs, finals = [], []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        shutil.copytree(base, folder)
+        args = ['--work-dir', str(folder), '--step', '1', *common]
+        run_tool(*tool, *args, processes=processes)
+        finals.append(weights(folder / 'step_1/final.pth'))
+        (log,) = folder.glob('step_1/*/*.log')
+        logs.append(log.read_text())
+    assert_equal_weights(*finals, tolerance=1e-5)
+    before = weights(base / 'step_0/final.pth')
+    moved = [
+        (finals[0][k] - v).abs().max().item()
+        for k, v in before.items()
+        if v.shape == finals[0][k].shape and v.is_floating_point()
+    ]
+    assert max(moved) > 1e-3, 'two iterations changed the weights'
+    thresholds = [
+        re.search('thresholds of the pseudo-labels: (0.*)', log)[1]
+        for log in logs
+    ]
+    assert thresholds[0] == thresholds[1]
+    assert '[2/2]' in logs[0] and '[2/2]' in logs[1]

@@ -1,0 +1,160 @@
+"""Every config builds and trains, with a small backbone and small crops."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
+from mmengine.optim import build_optim_wrapper
+from mmengine.structures import PixelData
+from mmseg.registry import MODELS
+from mmseg.structures import SegDataSample
+
+from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine.step_config import config_task
+
+CONFIGS = Path(__file__).parents[1] / 'configs'
+LEAVES = sorted(
+    path
+    for path in CONFIGS.glob('*/*.py')
+    if not path.parent.name.startswith('_')
+)
+SIZE = 32
+
+
+def test_number_of_configs():
+    """11 benchmarks x (ft, plop, rbc), 7 x 2 released, 4 ablations, 3 tiny."""
+    assert len(LEAVES) == 33 + 14 + 4 + 3
+    assert len({path.name for path in LEAVES}) == len(LEAVES)
+
+
+def small_network(cfg: Config) -> Config:
+    """Swap the ResNet-101 for a tiny ResNet-18, all else being equal."""
+    norm = dict(type='BN')
+    if cfg.model.backbone.type == 'ResNet':
+        cfg.model.backbone.update(
+            depth=18, base_channels=4, stem_channels=4, norm_cfg=norm
+        )
+        cfg.model.backbone.pop('init_cfg')
+        cfg.model.decode_head.update(in_channels=32, channels=8, norm_cfg=norm)
+    cfg.model.data_preprocessor.size = (SIZE, SIZE)
+    return cfg
+
+
+def batch(num_old: int, num_seen: int, views: int) -> dict:
+    """Two images (and their erased views) with labels of the step."""
+    g = torch.Generator().manual_seed(0)
+    items = []
+    for _ in range(2):
+        image = torch.randint(0, 256, (3, SIZE, SIZE), generator=g)
+        image = image.to(torch.uint8)
+        label = torch.randint(max(num_old, 1), num_seen, (SIZE, SIZE))
+        label[: SIZE // 2] = 0
+        pair = []
+        for view in ('full', 'erased')[:views]:
+            sample = SegDataSample(metainfo=dict(view=view))
+            sample.gt_sem_seg = PixelData(data=label[None])
+            pair.append(sample)
+        if views == 1:
+            items.append(dict(inputs=image, data_samples=pair[0]))
+        else:
+            items.append(dict(inputs=[image, image * 1], data_samples=pair))
+    return pseudo_collate(items)
+
+
+def train_once(cfg: Config, step: int, views: int) -> torch.nn.Module:
+    model = MODELS.build(cfg.model)
+    model.init_weights()
+    model.train()
+    if getattr(model, 'pseudo_labeler', None) is not None:
+        num_old = model.teacher.num_classes
+        model.pseudo_labeler.thresholds = torch.full((num_old,), 0.5)
+    num_old = cfg.model.get('previous', {}).get('num_classes', 0)
+    optim = build_optim_wrapper(model, cfg.optim_wrapper)
+    before = model.decode_head.conv_seg.weight.detach().clone()
+    logs = model.train_step(batch(num_old, model.num_classes, views), optim)
+    assert torch.isfinite(logs['loss']) and logs['loss'] > 0
+    assert not torch.equal(before, model.decode_head.conv_seg.weight)
+    return model
+
+
+@pytest.mark.parametrize('path', LEAVES, ids=lambda path: path.stem)
+def test_step_0_and_1_train(path, tmp_path):
+    cfg = small_network(Config.fromfile(path))
+    task = config_task(cfg)
+    method, model_name, data = path.stem.split('_', 2)
+    # The name says what is inside.
+    setting = cfg.continual.setting
+    assert data.endswith(f'-{cfg.continual.task}-{setting}')
+    assert method.split('-')[0] == path.parent.name
+    torch.manual_seed(0)
+    base = train_once(step_config(cfg, 0), 0, views=1)
+    assert base.num_classes == len(task.seen(0)) and not base.losses
+    previous = str(tmp_path / 'final.pth')
+    torch.save(dict(state_dict=base.state_dict(), meta={}), previous)
+    later = step_config(cfg, 1, previous=previous)
+    erases = any(
+        t['type'] == 'NewClassErase'
+        for t in later.train_dataloader.dataset.pipeline
+    )
+    assert erases == ('rbc' in method and 'balance' not in method)
+    model = train_once(later, 1, views=2 if erases else 1)
+    assert model.num_classes == len(task.seen(1))
+
+
+def parts(name: str) -> Config:
+    return Config.fromfile(CONFIGS / name.split('_')[0].split('-')[0] / name)
+
+
+def test_published_hyper_parameters():
+    voc = 'deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
+    ade = 'deeplabv3-r101-d16_ade20k-100-50-overlapped.py'
+    ten = 'deeplabv3-r101-d16_voc12aug-10-1-overlapped.py'
+    cases = [
+        (f'plop_{voc}', 1, 0.001, 30, 24, 0.01, 0.0005),
+        (f'rbc_{voc}', 1, 0.001, 30, 12, 0.01, 0.0005),
+        (f'plop_{ten}', 1, 0.001, 10, 24, 0.01, 0.0005),
+        (f'rbc_{ten}', 1, 0.001, 30, 12, 0.01, 0.0005),
+        (f'plop_{ade}', 1, 0.001, 60, 24, 0.001, 0.00001),
+        (f'rbc_{ade}', 1, 0.005, 60, 12, 0.001, 0.00001),
+    ]
+    for name, step, lr, epochs, batch_size, pod, logits in cases:
+        cfg = step_config(parts(name), step)
+        assert cfg.optim_wrapper.optimizer.lr == lr, name
+        assert cfg.train_cfg.max_epochs == epochs, name
+        assert cfg.train_dataloader.batch_size == batch_size, name
+        loss = cfg.model.method.losses.pod
+        assert (loss.weight, loss.logits_weight) == (pod, logits), name
+        base = step_config(parts(name), 0)
+        assert base.optim_wrapper.optimizer.lr == 0.01
+        assert base.train_dataloader.batch_size == 24
+
+
+def test_paper_and_released_differ_as_documented():
+    tail = 'deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
+    paper = step_config(parts(f'rbc_{tail}'), 1).model.method
+    released = step_config(parts(f'rbc-released_{tail}'), 1).model.method
+    assert paper.balance and not released.get('balance')
+    assert paper.losses.consistency.pairing == 'student'
+    assert released.losses.consistency.pairing == 'teacher'
+    assert paper.pseudo_labeler.estimator == 'median'
+    assert released.pseudo_labeler.estimator == 'released'
+    assert paper.losses.consistency.weight == 0.01
+
+
+def test_every_task_is_reachable_by_options():
+    cfg = parts('rbc_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py')
+    cfg.merge_from_dict(
+        {'continual.task': '5-3', 'continual.order': 'c', 'continual.seed': 4}
+    )
+    step = step_config(cfg, 5)
+    assert step.model.decode_head.num_classes == 21
+    assert step.train_dataloader.dataset.order == 'c'
+
+
+def test_batch_must_fit_the_processes():
+    cfg = parts('rbc_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py')
+    assert step_config(cfg, 1, world_size=4).train_dataloader.batch_size == 3
+    with pytest.raises(ValueError, match='24 images cannot be shared by 7'):
+        step_config(cfg, 1, world_size=7)
