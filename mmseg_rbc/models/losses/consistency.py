@@ -66,14 +66,21 @@ class ContextConsistencyLoss(nn.Module):
             )
         num_old = teacher.small_logits.shape[1]
         is_old = (target > 0) & (target < num_old)
+        # Image by image: the gradient of a slice of the whole batch would be
+        # another tensor of the size of the batch.
+        images = student.logits.unbind()
         if self.pairing == 'student':
-            full, erased = student.logits[:, 1:num_old].chunk(2)
             is_old = is_old.chunk(2)[0]
-            terms = list(map(squared_distance, erased, full, is_old))
+            terms = [
+                squared_distance(erased[1:num_old], full[1:num_old], mask)
+                for full, erased, mask in zip(
+                    images, images[len(is_old) :], is_old
+                )
+            ]
         else:
             terms = [
-                squared_distance(logits, teacher.image_logits(i), is_old[i])
-                for i, logits in enumerate(student.logits[:, :num_old])
+                squared_distance(z[:num_old], teacher.image_logits(i), mask)
+                for i, (z, mask) in enumerate(zip(images, is_old))
             ]
         return self.weight * global_mean(torch.stack(terms), is_old.sum())
 
