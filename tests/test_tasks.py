@@ -88,6 +88,15 @@ def test_hash_and_text():
     assert Task.from_names([['cat'], ['dog', 'cow']], NAMES).name == '1+2'
 
 
+def test_order_and_steps_by_name():
+    by_name = Task.make('2-1', NAMES, order=['cow', 'dog', 'cat', 'horse'])
+    assert by_name.steps == ((4, 2), (1,), (3,))
+    # MMEngine's command line removes spaces.
+    spaced = ('background', 'swivel chair', 'bed')
+    task = Task.make([['bed'], ['swivelchair']], spaced)
+    assert task.steps == ((2,), (1,))
+
+
 def test_names_may_list_background_and_ids():
     named = Task.make([['background', 'cat'], ['dog']], NAMES)
     assert named == Task.make([[1], [2]], NAMES)

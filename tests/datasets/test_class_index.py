@@ -1,8 +1,10 @@
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,10 @@ from mmseg_rbc.datasets.class_index import (
     shipped_names,
     write_shipped,
 )
-from mmseg_rbc.datasets.class_index_cache import CACHE_FOLDER
+from mmseg_rbc.datasets.class_index_cache import (
+    CACHE_FOLDER,
+    ClassIndexCache,
+)
 
 
 def write_masks(folder: Path, count: int, seed: int = 0) -> list[str]:
@@ -181,13 +186,47 @@ def test_killed_scan_goes_on(tmp_path):
     assert index[done:, 200].all() and index[done:].sum() == len(paths) - done
 
 
-def test_processes_agree_and_one_of_them_scans(tmp_path):
+def test_others_wait_for_the_process_that_scans(tmp_path):
+    """While the lock is held nobody scans; then the cache is read."""
     paths = write_masks(tmp_path, 300)
-    scans = [start_scan(paths, 1) for _ in range(2)]
-    sums = {scan.communicate()[0].split()[-1] for scan in scans}
-    assert sums == {str(expected_index(paths).sum())}
+    cache = ClassIndexCache(paths)
+    with cache.lock():
+        scan = start_scan(paths, 1)
+        with pytest.raises(subprocess.TimeoutExpired):
+            scan.communicate(timeout=8)
+        # A result that no scan would give shows who made it.
+        made_up = np.ones((300, 256), bool)
+        cache.write(made_up)
+    assert scan.communicate()[0].split()[-1] == str(made_up.sum())
     assert len(cache_files(tmp_path)) == 1
     assert not list(tmp_path.glob(f'{CACHE_FOLDER}/*.part'))
+
+
+def test_unwritable_cache_costs_no_run(tmp_path, monkeypatch):
+    (tmp_path / CACHE_FOLDER).write_text('')
+    (tmp_path / 'file').write_text('')
+    monkeypatch.setenv('MMSEG_RBC_CACHE', str(tmp_path / 'file'))
+    paths = write_masks(tmp_path, 3)
+    index = load_class_index(paths)
+    np.testing.assert_array_equal(index, expected_index(paths))
+
+
+def test_grey_masks_of_few_bits_are_refused(tmp_path):
+    """Pillow would turn value 1 of a 4-bit mask into 17."""
+    path = tmp_path / 'four.png'
+    header = struct.pack('>IIBBBBB', 2, 1, 4, 0, 0, 0, 0)
+    chunks = [
+        (b'IHDR', header),
+        (b'IDAT', zlib.compress(bytes([0, 0x12]))),
+        (b'IEND', b''),
+    ]
+    png = b'\x89PNG\r\n\x1a\n'
+    for name, data in chunks:
+        check = struct.pack('>I', zlib.crc32(name + data))
+        png += struct.pack('>I', len(data)) + name + data + check
+    path.write_bytes(png)
+    with pytest.raises(ValueError, match=r'four\.png has pixels of kind L;4'):
+        mask_labels(str(path))
 
 
 def test_empty_list():

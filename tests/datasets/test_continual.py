@@ -89,6 +89,8 @@ def test_evaluation_labels_and_images(write_data):
     assert ignoring[2]['gt_seg_map'].tolist() == [[3, 255], [1, 0]]
     seen = build(root, step=0, test_mode=True, eval_images='seen')
     assert names(seen) == list('abce')
+    last = build(root, step=2, test_mode=True, eval_images='seen')
+    assert names(last) == list('abcde'), 'all images at the last step'
     assert seen.metainfo['eval_images'] == 'seen'
     assert ignoring.metainfo['unseen'] == 'ignore'
 
@@ -156,6 +158,39 @@ def test_last_line_of_the_list(write_data, ending):
     assert names(build(root, step=1)) == list('bce')
 
 
+def test_samples_depend_on_seed_epoch_and_index(write_data):
+    root = write_data(dict(a=np.tile(np.arange(5), (40, 8))))
+    crop = dict(type='RandomResizedCrop', crop_size=(8, 8))
+    dataset = build(root, pipeline=[*LOAD, crop])
+
+    def draw(seed, epoch):
+        dataset.seed_samples(seed, epoch)
+        return dataset[0]['gt_seg_map'].tolist()
+
+    first = draw(1, 0)
+    np.random.seed(5)
+    assert draw(1, 0) == first
+    assert draw(1, 1) != first and draw(2, 0) != first
+
+
+def test_background_may_be_capitalised(write_data):
+    dataset = build(write_data(MASKS), ['Background', *CLASSES[1:]])
+    assert dataset[0]['gt_seg_map'].tolist() == [[0, 2], [1, 255]]
+
+
+def test_partitioned_follows_the_seed(write_data):
+    masks = {f'i{i}': [[1, 3]] for i in range(24)}
+    root = write_data(masks)
+    splits = []
+    for seed in (0, 0, 1):
+        step = build(
+            root, task='2-2', step=1, setting='partitioned', seed=seed
+        )
+        infos = [step.get_data_info(i) for i in range(len(step))]
+        splits.append([info['img_path'] for info in infos])
+    assert splits[0] == splits[1] != splits[2]
+
+
 def test_mixin_over_a_stock_dataset(write_data):
     from mmseg_rbc.datasets import ContinualMixin
 
@@ -219,6 +254,14 @@ def bad_mask(path: str, value: int):
         (None, dict(ann_file='no/l.txt'), FileNotFoundError, 'holds nothing'),
         (None, dict(task='4-1'), ValueError, 'leaves no class for step 1'),
         (None, dict(step=3), ValueError, 'steps 0 to 2, got step 3'),
+        (None, dict(task=5), ValueError, 'task 5 is neither'),
+        (None, dict(img_suffix='.tif', ann_file=''), ValueError, 'no image'),
+        (
+            None,
+            dict(task=[['owl'], ['cow']], setting='disjoint', step=1),
+            ValueError,
+            'images with cat, dog, which no step learns',
+        ),
         (None, dict(setting='both'), ValueError, "setting 'both' is unknown"),
         (None, dict(eval_images='a'), ValueError, "eval_images='a'"),
         (None, dict(metainfo=None), ValueError, 'metainfo.classes is missing'),

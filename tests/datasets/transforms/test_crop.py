@@ -41,6 +41,7 @@ def test_distribution_of_the_boxes():
     top, left, height, width = boxes.T
     assert (top >= 0).all() and (top + height <= 300).all()
     assert (left >= 0).all() and (left + width <= 400).all()
+    assert len(set(top)) > 50 and len(set(left)) > 50
     area = height * width / (300 * 400)
     ratio = width / height
     assert area.min() > 0.49 and area.max() <= 1
@@ -48,6 +49,8 @@ def test_distribution_of_the_boxes():
     # Areas are uniform where every ratio fits: below 9 / 16 of the image.
     small = area[area < 0.5625]
     assert abs(np.median(small) - 0.53125) < 0.01
+    # Log-uniform ratios are symmetric about 1 where every ratio fits.
+    assert abs(np.median(np.log(ratio[area < 0.5625]))) < 0.03
     # Fitting needs area below 1 (a third of the draws at most): ten tries
     # nearly always find one, else the whole image (ratio 4/3) is taken.
     whole = ((height == 300) & (width == 400)).mean()

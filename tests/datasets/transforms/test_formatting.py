@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 from mmseg.registry import TRANSFORMS
 
@@ -40,3 +41,13 @@ def test_duplet_holds_both_views():
         b.gt_sem_seg.data[0], np.where(labels < 3, labels, 255)
     )
     assert a.img_path == b.img_path == 'a.jpg'
+    assert a.metainfo.get('view') is None and b.view == 'erased'
+
+
+def test_transform_after_erasing_is_refused():
+    data = TRANSFORMS.build(dict(type='NewClassErase'))(results())
+    data['seg_fields'] = ['gt_seg_map']
+    flip = TRANSFORMS.build(dict(type='RandomFlip', prob=1.0))
+    pack = TRANSFORMS.build(dict(type='PackDupletInputs'))
+    with pytest.raises(ValueError, match='put NewClassErase last'):
+        pack(flip(data))
