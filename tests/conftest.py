@@ -55,6 +55,7 @@ def tiny_config(tiny_root):
             'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
             'train_dataloader.dataset.pipeline.2.crop_size': (32, 32),
             'model.data_preprocessor.size': (32, 32),
+            'default_hooks.checkpoint.interval': 1,
             **options,
         }
         cfg.merge_from_dict(merged)

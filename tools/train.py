@@ -88,7 +88,7 @@ def main() -> None:
         work_dir,
         steps=None if args.step is None else [args.step],
         resume=args.resume,
-        init_from=args.init_from,
+        init_from=args.init_from or cfg.get('init_from'),
         options=options,
     )
     if int(os.environ.get('RANK', 0)) == 0:

@@ -38,6 +38,11 @@ class ContinualLogProcessor(LogProcessor):
         tag, text = super().get_log_after_iter(runner, batch_idx, mode)
         if mode == 'train':
             text = text.replace('  eta: ', self._sequence_eta(runner, tag), 1)
+            if self.by_epoch:
+                epoch = f'[{tag["epoch"]}'
+                text = text.replace(
+                    f'{epoch}]', f'{epoch}/{runner.max_epochs}]', 1
+                )
         return tag, self.prefix + text
 
     def get_log_after_epoch(self, *args: Any, **kwargs: Any) -> Any:

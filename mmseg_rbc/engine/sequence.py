@@ -25,6 +25,7 @@ from mmengine.runner import Runner
 from mmengine.runner.checkpoint import _load_checkpoint
 from mmseg.registry import DATASETS
 
+from mmseg_rbc.models.teacher import load_previous_step
 from mmseg_rbc.utils.files import write_text
 
 from .step_config import (
@@ -73,7 +74,7 @@ def run_sequence(
             print_log(f'step {step} is finished: skipped', 'current')
             continue
         adopts = step == 0 and init_from and init_from != work_dir
-        final = _adopt(str(init_from), work_dir) if adopts else ''
+        final = _adopt(str(init_from), work_dir, cfg) if adopts else ''
         step_cfg = step_config(
             cfg,
             step,
@@ -97,9 +98,9 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
         final: A trained network of this step, which is only evaluated.
     """
     cfg = copy.deepcopy(cfg)
-    last = _last_checkpoint(cfg.work_dir) if resume else None
+    last = _last_checkpoint(cfg.work_dir) if resume and not final else None
     cfg.resume = last is not None
-    cfg.load_from = last
+    cfg.load_from = final or last
     if get_dist_info()[0] == 0:
         pinned = osp.join(cfg.work_dir, 'config.py')
         os.makedirs(cfg.work_dir, exist_ok=True)
@@ -107,10 +108,7 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
     runner = Runner.from_cfg(runtime_config(cfg))
     result = LastResult()
     runner.register_hook(result)
-    if final:
-        runner.load_checkpoint(final)
-        runner._has_loaded = True
-    else:
+    if not final:
         runner.train()
         _save_final(runner)
     metrics = result.metrics or runner.val()
@@ -274,7 +272,7 @@ def _save_final(runner: Runner) -> None:
     barrier()
 
 
-def _adopt(source: str, work_dir: str) -> str:
+def _adopt(source: str, work_dir: str, cfg: Config) -> str:
     """Take the network of step 0 from a checkpoint or another work dir."""
     if osp.isdir(source):
         source = osp.join(step_dir(source, 0), FINAL)
@@ -286,7 +284,7 @@ def _adopt(source: str, work_dir: str) -> str:
     target = osp.join(step_dir(work_dir, 0), FINAL)
     if get_dist_info()[0] == 0 and osp.abspath(source) != osp.abspath(target):
         os.makedirs(osp.dirname(target), exist_ok=True)
-        content = _load_checkpoint(source, map_location='cpu')
+        content = load_previous_step(source, step_identity(cfg, 0))
         part = target + '.part'
         torch.save({k: content[k] for k in ('meta', 'state_dict')}, part)
         os.replace(part, target)

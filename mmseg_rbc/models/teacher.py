@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 def load_previous_step(
     checkpoint: str, expected: Mapping[str, Any]
-) -> dict[str, Tensor]:
-    """Read the weights of the previous step and check where they are from.
+) -> dict[str, Any]:
+    """Read the checkpoint of the previous step and check where it is from.
 
     Args:
         checkpoint: A checkpoint file.
@@ -42,7 +42,7 @@ def load_previous_step(
                 'checkpoint of the same task, order and setting, or another '
                 'work dir'
             )
-    return content['state_dict']
+    return content
 
 
 def _plain(value: Any) -> Any:

@@ -166,6 +166,9 @@ def test_step_0_is_shared(rbc_run, tiny_config, tmp_path):
         weights(tmp_path / 'step_0/final.pth'), weights(Path(source))
     )
     assert not list(tmp_path.glob('step_0/epoch_*.pth'))
+    cfg.continual.setting = 'disjoint'
+    with pytest.raises(ValueError, match="was trained with setting 'overlap"):
+        run_sequence(cfg, str(tmp_path / 'y'), init_from=source)
     with pytest.raises(FileNotFoundError, match='--init-from: .* not exist'):
         run_sequence(cfg, str(tmp_path / 'x'), init_from='nowhere')
 
@@ -217,7 +220,7 @@ def test_log_names_step_and_time_left(rbc_run):
     work_dir, *_ = rbc_run
     (log,) = (work_dir / 'step_0').glob('*/*.log')
     lines = [x for x in log.read_text().splitlines() if 'Epoch(train)' in x]
-    assert 'step 0/1  Epoch(train)' in lines[0]
+    assert re.search(r'step 0/1  Epoch\(train\) +\[1/2\]', lines[0])
     assert 'eta of sequence: 0:' in lines[0] and 'eta of step: 0:' in lines[0]
 
 
@@ -232,10 +235,19 @@ def run_tool(*args: str, processes: int = 1) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env=dict(os.environ, OMP_NUM_THREADS='1'),
+        env=dict(
+            os.environ,
+            OMP_NUM_THREADS='1',
+            PYTHONPATH=str(Path(__file__).parent),
+        ),
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def recorded_losses(work_dir: Path) -> list:
+    files = sorted((work_dir / 'step_1').glob('losses_*.json'))
+    return [json.loads(file.read_text()) for file in files]
 
 
 def test_two_processes_equal_one(tiny_root, tmp_path):
@@ -257,6 +269,8 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
         'model.backbone.norm_eval=True',
         'model.decode_head.norm_cfg=None',
         'default_hooks.logger.interval=1',
+        'default_hooks.record.type=RecordLosses',
+        'custom_imports.imports=[mmseg_rbc,record_losses]',
     ]
     tool = [str(REPO / 'tools/train.py'), config]
     common = ['--cfg-options', *options]
@@ -272,6 +286,13 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
         (log,) = folder.glob('step_1/*/*.log')
         logs.append(log.read_text())
     assert_equal_weights(*finals, tolerance=1e-5)
+    one, *_ = recorded_losses(tmp_path / '1')
+    two = recorded_losses(tmp_path / '2')
+    assert len(two) == 2 and len(one) == 2
+    for name in ('loss', 'loss_ce', 'loss_pod', 'loss_consistency'):
+        for i, single in enumerate(one):
+            mean = (two[0][i][name] + two[1][i][name]) / 2
+            assert mean == pytest.approx(single[name], rel=1e-5, abs=1e-7)
     before = weights(base / 'step_0/final.pth')
     moved = [
         (finals[0][k] - v).abs().max().item()

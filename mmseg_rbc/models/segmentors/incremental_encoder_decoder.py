@@ -126,7 +126,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             return
         state = load_previous_step(
             self._previous['checkpoint'], self._previous.get('expected', {})
-        )
+        )['state_dict']
         # Only the heads: new rows need their fresh weights, and everything
         # else comes from the previous step.
         for head in (self.decode_head, *self.auxiliary_heads):
