@@ -1,12 +1,11 @@
 # Sourced by quickstart.sh and run_tests.sh: a virtual environment in .venv/.
 #
-# use_environment STACK [FILE...] installs requirements of STACK (onedl or
-# openmmlab) and of the further files, once, and activates the result. The
-# environment is built again when the requirements change.
+# use_environment STACK installs the requirements of STACK (onedl or openmmlab)
+# and of the tests, once, and activates the result. The environment is built
+# again when the requirements change.
 
 use_environment() {
-    local stack=$1 main key venv file files=()
-    shift
+    local stack=$1 main tests=requirements/tests.txt key venv
     case $stack in
         onedl) main=requirements.txt ;;
         openmmlab) main=requirements/openmmlab.txt ;;
@@ -15,15 +14,14 @@ use_environment() {
             return 2
             ;;
     esac
-    for file in "$main" "$@"; do files+=(-r "$file"); done
-    key=$(cat "$main" "$@" setup.cfg | cksum | cut -d ' ' -f 1)
+    key=$(cat "$main" "$tests" setup.cfg | cksum | cut -d ' ' -f 1)
     venv=.venv/$stack
     if [ "$(cat "$venv/key" 2>/dev/null)" != "$key" ]; then
         echo "building $venv (about two minutes) ..."
         rm -rf "$venv"
         "${PYTHON:-python3}" -m venv "$venv"
         "$venv/bin/pip" install --quiet --disable-pip-version-check \
-            "${files[@]}"
+            -r "$main" -r "$tests"
         "$venv/bin/pip" install --quiet --disable-pip-version-check \
             --no-deps --editable .
         echo "$key" > "$venv/key"

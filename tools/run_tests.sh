@@ -21,7 +21,7 @@ case ${1:-} in
         shift 2
         ;;
 esac
-use_environment "$stack" requirements/tests.txt
+use_environment "$stack"
 
 if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
     ruff check .

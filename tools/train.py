@@ -10,6 +10,7 @@ import os.path as osp
 
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
+from mmengine.utils import import_modules_from_strings
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine.sequence import init_cpu_group, run_sequence
@@ -78,6 +79,8 @@ def main() -> None:
         options['optim_wrapper.type'] = 'AmpOptimWrapper'
         options['optim_wrapper.loss_scale'] = 'dynamic'
     cfg.merge_from_dict(options)
+    # Options may name further modules.
+    import_modules_from_strings(**cfg.get('custom_imports', {}))
     cfg.launcher = args.launcher
     init_default_scope('mmseg')
     init_cpu_group(args.launcher)
