@@ -23,38 +23,10 @@ def make_config(root: str, work_dir: Path, step: int, iters: int) -> Config:
     cfg.train_dataloader.dataset.pipeline[2].crop_size = (64, 64)
     cfg.train_dataloader.sampler = dict(type='InfiniteSampler', shuffle=True)
     cfg = step_config(cfg, step)
-    cfg.model = dict(
-        type='EncoderDecoder',
-        data_preprocessor=dict(
-            type='DupletDataPreProcessor',
-            mean=[123.675, 116.28, 103.53],
-            std=[58.395, 57.12, 57.375],
-            bgr_to_rgb=True,
-            size=(64, 64),
-        ),
-        backbone=dict(
-            type='ResNetV1c',
-            depth=18,
-            base_channels=16,
-            stem_channels=16,
-            num_stages=2,
-            strides=(1, 2),
-            dilations=(1, 1),
-            out_indices=(0, 1),
-            norm_cfg=dict(type='BN'),
-        ),
-        decode_head=dict(
-            type='FCNHead',
-            in_channels=32,
-            in_index=1,
-            channels=64,
-            num_convs=1,
-            dropout_ratio=0,
-            num_classes=16 if step == 0 else 21,
-            norm_cfg=dict(type='BN'),
-        ),
-        test_cfg=dict(mode='whole'),
-    )
+    model = Config.fromfile(REPO / 'configs/_base_/models/fcn_tiny.py').model
+    model.type = 'EncoderDecoder'
+    model.decode_head.num_classes = 16 if step == 0 else 21
+    cfg.model = model
     cfg.merge_from_dict(
         dict(
             default_scope='mmseg',

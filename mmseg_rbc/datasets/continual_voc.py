@@ -9,7 +9,8 @@ from mmseg.datasets import PascalVOCDataset
 from mmseg.registry import DATASETS
 
 from .class_index import shipped_class_index
-from .continual import ContinualMixin, missing_files
+from .continual import ContinualMixin
+from .helpers import missing_files
 
 
 @DATASETS.register_module()

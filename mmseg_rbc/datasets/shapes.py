@@ -17,7 +17,7 @@ from PIL import Image
 
 from mmseg_rbc.tasks import IGNORE_INDEX
 
-from .continual import make_palette
+from .helpers import make_palette
 
 FORMS = ('disk', 'square', 'triangle', 'star', 'cross')
 TEXTURES = ('plain', 'striped', 'checked', 'dotted')

@@ -16,7 +16,7 @@ from typing import Any
 from mmengine.config import Config, ConfigDict
 from mmseg.registry import DATASETS
 
-from mmseg_rbc.datasets.continual import class_names
+from mmseg_rbc.datasets.helpers import class_names
 from mmseg_rbc.tasks import Task
 
 

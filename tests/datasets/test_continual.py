@@ -4,7 +4,7 @@ from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.datasets import ContinualDataset
-from mmseg_rbc.datasets.continual import make_palette
+from mmseg_rbc.datasets.helpers import make_palette
 
 CLASSES = ['background', 'cat', 'dog', 'cow', 'owl']
 STEPS = [['dog', 'cat'], ['cow'], ['owl']]
