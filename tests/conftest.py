@@ -46,15 +46,13 @@ def tiny_config(tiny_root):
 
     def load(method: str = 'rbc', **options) -> tuple[Config, dict]:
         name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
-        folder = method.split('-')[0]
-        cfg = Config.fromfile(REPO / 'configs' / folder / name)
+        cfg = Config.fromfile(REPO / 'configs' / method / name)
         merged = {
             'continual.task': '15-5',
             'continual.data_root': tiny_root,
             'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
             'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
-            'train_dataloader.dataset.pipeline.2.crop_size': (32, 32),
-            'model.data_preprocessor.size': (32, 32),
+            'crop_size': (32, 32),
             'default_hooks.checkpoint.interval': 1,
             **options,
         }

@@ -1,8 +1,4 @@
 _base_ = [
-    '../_base_/models/deeplabv3_r101-d16.py',
-    '../_base_/datasets/continual_voc12aug.py',
-    '../_base_/tasks/19-1-disjoint.py',
-    '../_base_/schedules/voc.py',
+    '../_base_/benchmarks/voc12aug-19-1-disjoint.py',
     '../_base_/methods/plop_released.py',
-    '../_base_/default_runtime.py',
 ]

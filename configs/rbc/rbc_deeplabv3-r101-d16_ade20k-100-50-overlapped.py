@@ -1,8 +1,5 @@
 _base_ = [
-    '../_base_/models/deeplabv3_r101-d16.py',
-    '../_base_/datasets/continual_ade20k.py',
-    '../_base_/tasks/100-50-overlapped.py',
-    '../_base_/schedules/ade_rbc.py',
+    '../_base_/benchmarks/ade20k-100-50-overlapped.py',
     '../_base_/methods/rbc_ade.py',
-    '../_base_/default_runtime.py',
 ]
+schedule = dict(later=dict(lr=0.005))

@@ -1,8 +1,6 @@
 _base_ = [
-    '../_base_/models/deeplabv3_r101-d16.py',
-    '../_base_/datasets/continual_voc12aug.py',
-    '../_base_/tasks/10-1-overlapped.py',
-    '../_base_/schedules/voc.py',
+    '../_base_/benchmarks/voc12aug-10-1-overlapped.py',
     '../_base_/methods/rbc.py',
-    '../_base_/default_runtime.py',
 ]
+# RBC trains longer than the others here.
+schedule = dict(later=dict(epochs=30))

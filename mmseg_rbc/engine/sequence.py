@@ -12,6 +12,7 @@ import copy
 import json
 import os
 import os.path as osp
+import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from mmseg.registry import DATASETS
 from mmseg_rbc.models.teacher import load_previous_step
 from mmseg_rbc.utils.files import write_text
 
+from .hooks.importance_hook import IMPORTANCE
 from .step_config import (
     base_datasets,
     config_task,
@@ -115,7 +117,8 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
     if runner.rank == 0:
         meta = runner.val_dataloader.dataset.metainfo
         keys = ('task', 'setting', 'step', 'classes')
-        done = dict({key: meta[key] for key in keys}, metrics=metrics)
+        done = dict({key: meta[key] for key in keys}, **_base_meta(cfg))
+        done['metrics'] = metrics
         path = osp.join(cfg.work_dir, FINISHED)
         write_text(path, json.dumps(done, indent=2))
     barrier()
@@ -222,6 +225,9 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
 
 def runtime_config(cfg: Config) -> Config:
     """Add what depends on this machine, not on the experiment."""
+    # A Runner prints its config into every checkpoint; to format it each
+    # time took longer than the small steps themselves.
+    cfg = Config(cfg.to_dict(), format_python_code=False)
     if cfg.get('launcher', 'none') != 'none' and not _has_accelerator():
         cfg.model_wrapper_cfg = dict(
             type='MMDistributedDataParallel',
@@ -254,6 +260,14 @@ def _last_checkpoint(folder: str) -> str | None:
     return found if osp.isfile(found) else None
 
 
+def _base_meta(cfg: Config) -> dict[str, str]:
+    """Return what other methods ask of step 0 before they share it."""
+    method = cfg.model.get('method')
+    if cfg.model.get('previous') or not method:
+        return {}
+    return dict(base_criterion=method['criterion']['type'])
+
+
 def _save_final(runner: Runner) -> None:
     """Write the network without optimiser, in the format of MMSeg."""
     part = FINAL + '.part'
@@ -262,7 +276,9 @@ def _save_final(runner: Runner) -> None:
         part,
         save_optimizer=False,
         save_param_scheduler=False,
-        meta=dict(epoch=runner.epoch, iter=runner.iter),
+        meta=dict(
+            epoch=runner.epoch, iter=runner.iter, **_base_meta(runner.cfg)
+        ),
     )
     if runner.rank == 0:
         path = osp.join(runner.work_dir, part)
@@ -285,8 +301,21 @@ def _adopt(source: str, work_dir: str, cfg: Config) -> str:
     if get_dist_info()[0] == 0 and osp.abspath(source) != osp.abspath(target):
         os.makedirs(osp.dirname(target), exist_ok=True)
         content = load_previous_step(source, step_identity(cfg, 0))
+        if cfg.get('method', {}).get('importance'):
+            _adopt_importance(osp.dirname(source), osp.dirname(target))
         part = target + '.part'
         torch.save({k: content[k] for k in ('meta', 'state_dict')}, part)
         os.replace(part, target)
     barrier()
     return target
+
+
+def _adopt_importance(source: str, target: str) -> None:
+    path = osp.join(source, IMPORTANCE)
+    if not osp.isfile(path):
+        raise FileNotFoundError(
+            f'--init-from: {path} does not exist, but this method needs the '
+            'importance of the weights in step 0: take it from a run of the '
+            'same method, or train step 0'
+        )
+    shutil.copyfile(path, osp.join(target, IMPORTANCE))

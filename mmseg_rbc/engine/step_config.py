@@ -2,8 +2,8 @@
 
 A config names the parts of a run once: ``continual`` (task, setting, ...),
 ``method`` (what :class:`IncrementalEncoderDecoder` takes, and ``erase``) and
-``schedule``. :func:`step_config` makes of it the complete config of one step,
-which MMSeg's own tools can run.
+``schedule``, and perhaps ``crop_size``. :func:`step_config` makes of it the
+complete config of one step, which MMSeg's own tools can run.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ def step_config(
     cfg = copy.deepcopy(cfg)
     folder = step_dir(work_dir, step)
     _set_data(cfg, step)
+    if 'crop_size' in cfg:
+        _set_crop(cfg)
     if 'model' in cfg:
         _set_model(cfg, task, step, previous)
     if 'schedule' in cfg:
         _set_schedule(cfg, step, world_size)
     _set_runtime(cfg, task, step, folder)
-    for part in ('method', 'schedule'):
+    for part in ('crop_size', 'method', 'schedule'):
         cfg.pop(part, None)
     cfg.merge_from_dict(dict(options or {}))
     return cfg
@@ -67,14 +69,25 @@ def config_task(cfg: Config) -> Task:
             f'{cfg.filename} has no continual.task: inherit a file of '
             'configs/_base_/tasks, or pass --cfg-options continual.task=15-1'
         )
-    names = config_classes(cfg)
-    return Task.make(continual['task'], names, continual.get('order'))
+    joint = cfg.get('method', {}).get('joint')
+    return _make_task(cfg, 'offline' if joint else continual['task'])
+
+
+def _make_task(cfg: Config, task: Any) -> Task:
+    return Task.make(task, config_classes(cfg), cfg.continual.get('order'))
+
+
+def base_criterion(cfg: Config) -> dict[str, Any]:
+    """Return the criterion of step 0, cross entropy by default."""
+    default = dict(type='PixelCrossEntropy')
+    return cfg.get('method', {}).get('base_criterion', default)
 
 
 def step_identity(cfg: Config, step: int) -> dict[str, Any]:
     """Return what tells a finished step from that of another run.
 
-    Step 0 is the same in all tasks with its classes, such as 15-5 and 15-1.
+    Step 0 is the same in all tasks with its classes, such as 15-5 and 15-1,
+    but not for methods with another criterion in it.
     """
     task, names = config_task(cfg), config_classes(cfg)
     identity = dict(
@@ -82,7 +95,9 @@ def step_identity(cfg: Config, step: int) -> dict[str, Any]:
         setting=cfg.continual.get('setting', 'overlapped'),
         classes=[names[c] for c in task.seen(step)],
     )
-    return identity if step == 0 else dict(identity, task=task.name)
+    if step == 0:
+        return dict(identity, base_criterion=base_criterion(cfg)['type'])
+    return dict(identity, task=task.name)
 
 
 def config_classes(cfg: Config) -> list[str]:
@@ -112,11 +127,15 @@ def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
 
 def _set_data(cfg: Config, step: int) -> None:
     """Tell the data sets their step, and erase where the method does."""
-    erase = cfg.get('method', {}).get('erase')
+    method = cfg.get('method', {})
+    erase = method.get('erase')
+    continual = dict(cfg.continual, step=step)
+    if method.get('joint'):
+        continual['task'] = 'offline'
     for phase in ('train', 'val', 'test'):
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
-            dataset.update(cfg.continual, step=step)
+            dataset.update(continual)
             dataset.test_mode = phase != 'train'
             if erase and step > 0 and phase == 'train':
                 dataset.pipeline = _with_erase(dataset.pipeline, erase)
@@ -131,6 +150,24 @@ def _with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
     return [*pipeline[:-1], erase, pipeline[-1]]
 
 
+def _set_crop(cfg: Config) -> None:
+    """Give the transforms and the preprocessor the crop of the config.
+
+    A value that lists of transforms share cannot be inherited otherwise.
+    """
+    sizes = dict(
+        RandomResizedCrop=cfg.crop_size, CenterCropShortSide=min(cfg.crop_size)
+    )
+    for phase in ('train', 'val', 'test'):
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            for transform in dataset.get('pipeline', []):
+                if transform['type'] in sizes:
+                    transform['crop_size'] = sizes[transform['type']]
+    if 'model' in cfg:
+        cfg.model.data_preprocessor.size = cfg.crop_size
+
+
 def _set_model(
     cfg: Config, task: Task, step: int, previous: str | None
 ) -> None:
@@ -141,11 +178,19 @@ def _set_model(
         for one in head if isinstance(head, (list, tuple)) else [head]:
             one.num_classes = seen
     method = dict(cfg.get('method', {}))
-    method.pop('erase', None)
-    base = method.pop('base_criterion', dict(type='PixelCrossEntropy'))
+    importance = method.pop('importance', None)
+    if importance:
+        cfg.custom_hooks = [
+            *cfg.get('custom_hooks', []),
+            dict(
+                type='ImportanceHook', estimator=importance, previous=previous
+            ),
+        ]
+    for part in ('base_criterion', 'erase', 'joint'):
+        method.pop(part, None)
     model.type = 'IncrementalEncoderDecoder'
     if step == 0:
-        model.method = dict(criterion=base)
+        model.method = dict(criterion=base_criterion(cfg))
         return
     model.method = method
     model.previous = dict(
@@ -202,3 +247,7 @@ def _set_runtime(cfg: Config, task: Task, step: int, folder: str) -> None:
         evaluator = cfg.get(f'{phase}_evaluator') or {}
         if evaluator.get('type') == 'ContinualIoUMetric':
             evaluator['out_file'] = osp.join(folder, 'metrics.json')
+            if cfg.get('method', {}).get('joint'):
+                # Trained at once, but compared by the groups of the task.
+                split = _make_task(cfg, cfg.continual['task'])
+                evaluator['num_base'] = len(split.seen(0))

@@ -13,6 +13,11 @@ from torch import Tensor, nn
 INITIALISATIONS = ('random', 'balanced')
 
 
+def is_classifier(key: str) -> bool:
+    """Whether a weight of a network has one row for each class."""
+    return 'conv_seg.' in key
+
+
 def check_head(head: nn.Module) -> None:
     """Raise unless a head classifies through ``cls_seg`` and ``conv_seg``."""
     name = type(head).__name__
@@ -64,7 +69,7 @@ def grow_state_dict(
             )
         if old[key].shape == fresh.shape:
             grown[key] = old[key]
-        elif 'conv_seg.' in key and old[key].shape[1:] == fresh.shape[1:]:
+        elif is_classifier(key) and old[key].shape[1:] == fresh.shape[1:]:
             grown[key] = _grow(old[key], fresh, initialisation)
         else:
             raise ValueError(

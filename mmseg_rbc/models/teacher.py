@@ -23,8 +23,8 @@ def load_previous_step(
 
     Args:
         checkpoint: A checkpoint file.
-        expected: What its ``meta['dataset_meta']`` must hold, such as
-            ``classes``, ``task`` and ``step``.
+        expected: What its ``meta`` or ``meta['dataset_meta']`` must hold,
+            such as ``classes``, ``task`` and ``step``.
     """
     if not osp.isfile(checkpoint):
         raise FileNotFoundError(
@@ -32,7 +32,8 @@ def load_previous_step(
             'exist: train that step first, or pass --init-from'
         )
     content = _load_checkpoint(checkpoint, map_location='cpu')
-    found = content.get('meta', {}).get('dataset_meta') or {}
+    meta = content.get('meta', {})
+    found = {**meta, **(meta.get('dataset_meta') or {})}
     for key, value in expected.items():
         # Configs turn tuples into lists.
         if key in found and _plain(found[key]) != _plain(value):

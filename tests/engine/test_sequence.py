@@ -1,34 +1,20 @@
 """Whole sequences with real Runners."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from helpers import Stop, assert_equal_weights, run_tool, weights
 from mmengine.config import Config
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 
 from mmseg_rbc.engine import run_sequence
 from mmseg_rbc.engine.sequence import count_images
 
 REPO = Path(__file__).parents[2]
-
-
-def weights(path: Path) -> dict:
-    return torch.load(path, weights_only=True)['state_dict']
-
-
-def assert_equal_weights(a: dict, b: dict, tolerance: float = 0) -> None:
-    assert a.keys() == b.keys()
-    for key in a:
-        torch.testing.assert_close(a[key], b[key], rtol=0, atol=tolerance)
 
 
 @pytest.fixture(scope='module')
@@ -102,24 +88,6 @@ def test_pinned_config_runs_with_tools_of_mmseg(rbc_run, tmp_path):
         again['state_dict'], weights(work_dir / 'step_1/final.pth')
     )
     assert again['message_hub']['runtime_info']['pseudo_label_thresholds']
-
-
-class Stop(Exception):
-    pass
-
-
-@HOOKS.register_module()
-class StopHook(Hook):
-    """Stop after an iteration, before anything is saved."""
-
-    priority = 'VERY_HIGH'
-
-    def __init__(self, iteration: int) -> None:
-        self.iteration = iteration
-
-    def after_train_iter(self, runner, *args, **kwargs) -> None:
-        if runner.iter + 1 == self.iteration:
-            raise Stop
 
 
 @pytest.mark.parametrize('iteration', [1, 4, 5, 8])
@@ -224,27 +192,6 @@ def test_log_names_step_and_time_left(rbc_run):
     assert 'eta of sequence: 0:' in lines[0] and 'eta of step: 0:' in lines[0]
 
 
-def run_tool(*args: str, processes: int = 1) -> str:
-    launcher = []
-    if processes > 1:
-        launcher = ['-m', 'torch.distributed.run', '--standalone']
-        launcher += [f'--nproc_per_node={processes}']
-        args = (*args[:2], '--launcher', 'pytorch', *args[2:])
-    done = subprocess.run(
-        [sys.executable, *launcher, *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(
-            os.environ,
-            OMP_NUM_THREADS='1',
-            PYTHONPATH=str(Path(__file__).parent),
-        ),
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 def recorded_losses(work_dir: Path) -> list:
     files = sorted((work_dir / 'step_1').glob('losses_*.json'))
     return [json.loads(file.read_text()) for file in files]
@@ -280,7 +227,8 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         shutil.copytree(base, folder)
-        args = ['--work-dir', str(folder), '--step', '1', *common]
+        args = ['--work-dir', str(folder), '--step', '1']
+        args += ['--launcher', 'pytorch'] * (processes > 1) + common
         run_tool(*tool, *args, processes=processes)
         finals.append(weights(folder / 'step_1/final.pth'))
         (log,) = folder.glob('step_1/*/*.log')

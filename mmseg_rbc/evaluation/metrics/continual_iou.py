@@ -32,6 +32,8 @@ class ContinualIoUMetric(BaseMetric):
         background: Whether background counts in the means that are returned.
             The file always holds both.
         out_file: JSON file for the result, written atomically.
+        num_base: Classes of group ``old``, background included; those of
+            step 0 by default.
         kwargs: See ``BaseMetric``.
     """
 
@@ -39,11 +41,13 @@ class ContinualIoUMetric(BaseMetric):
         self,
         background: bool = True,
         out_file: str | None = None,
+        num_base: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.background = background
         self.out_file = out_file
+        self.num_base = num_base
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
         """Count the pixels of every image."""
@@ -82,7 +86,7 @@ class ContinualIoUMetric(BaseMetric):
 
     def _groups(self, num_classes: int) -> dict[str, range]:
         """Return the class indices of the groups that are not empty."""
-        base = self.dataset_meta.get('num_base', num_classes)
+        base = self.num_base or self.dataset_meta.get('num_base', num_classes)
         groups = dict(
             old=range(base),
             new=range(base, num_classes),

@@ -2,18 +2,40 @@
 
 from .consistency import ContextConsistencyLoss, squared_distance
 from .cross_entropy import (
+    OneVsRestCrossEntropy,
     PixelCrossEntropy,
+    UnbiasedCrossEntropy,
     balance_weight,
+    one_vs_rest_cross_entropy,
     pixel_cross_entropy,
+    unbiased_cross_entropy,
+)
+from .distillation import (
+    FeatureDistillationLoss,
+    KnowledgeDistillationLoss,
+    SigmoidDistillationLoss,
+    folded_log_probs,
+    knowledge_distillation,
+    old_log_probs,
 )
 from .local_pod import LocalPODLoss, local_pod_distance
 
 __all__ = [
     'ContextConsistencyLoss',
+    'FeatureDistillationLoss',
+    'KnowledgeDistillationLoss',
     'LocalPODLoss',
+    'OneVsRestCrossEntropy',
     'PixelCrossEntropy',
+    'SigmoidDistillationLoss',
+    'UnbiasedCrossEntropy',
     'balance_weight',
+    'folded_log_probs',
+    'knowledge_distillation',
     'local_pod_distance',
+    'old_log_probs',
+    'one_vs_rest_cross_entropy',
     'pixel_cross_entropy',
     'squared_distance',
+    'unbiased_cross_entropy',
 ]

@@ -1,4 +1,4 @@
-"""Cross entropy of (pseudo-)labelled pixels, and the balance weight."""
+"""Criteria of (pseudo-)labelled pixels, and the balance weight."""
 
 from __future__ import annotations
 
@@ -26,6 +26,52 @@ def pixel_cross_entropy(
     loss = F.cross_entropy(
         logits.float(), target, ignore_index=IGNORE_INDEX, reduction='none'
     )
+    return _weighted_mean(loss, weight)
+
+
+def unbiased_cross_entropy(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    num_old: int = 1,
+) -> Tensor:
+    """Cross entropy in which background may be any old class (MiB).
+
+    A label below O means ``p_0 + ... + p_{O-1}``. With one old class, which
+    is background, it is :func:`pixel_cross_entropy`, whose arguments and
+    mean it shares.
+    """
+    log_probs = logits.float().log_softmax(1)
+    num_old = max(num_old, 1)
+    background = log_probs[:, :num_old].logsumexp(1, keepdim=True)
+    log_probs = torch.cat([background, log_probs[:, num_old:]], dim=1)
+    shifted = (target - num_old + 1).clamp(min=0)
+    loss = F.nll_loss(
+        log_probs,
+        target.where(target == IGNORE_INDEX, shifted),
+        ignore_index=IGNORE_INDEX,
+        reduction='none',
+    )
+    return _weighted_mean(loss, weight)
+
+
+def one_vs_rest_cross_entropy(
+    logits: Tensor, target: Tensor, weight: Tensor | None = None
+) -> Tensor:
+    """Sum of K binary cross entropies (LwF-MC).
+
+    ``sum_{c < K} BCE(z_c, 1[y = c])`` of a pixel; arguments and mean are
+    those of :func:`pixel_cross_entropy`.
+    """
+    valid = target != IGNORE_INDEX
+    labels = target.where(valid, 0)[:, None]
+    # BCE(z, t) = softplus(z) - t z: no one-hot labels of the size of z.
+    logits = logits.float()
+    loss = F.softplus(logits).sum(1) - logits.gather(1, labels)[:, 0]
+    return _weighted_mean(loss * valid, weight)
+
+
+def _weighted_mean(loss: Tensor, weight: Tensor | None) -> Tensor:
     return (loss if weight is None else loss * weight).mean()
 
 
@@ -60,3 +106,33 @@ class PixelCrossEntropy(nn.Module):
     ) -> Tensor:
         """Return the loss; ``num_old`` is for other criteria."""
         return pixel_cross_entropy(logits, target, weight)
+
+
+@MODELS.register_module()
+class UnbiasedCrossEntropy(nn.Module):
+    """:func:`unbiased_cross_entropy` as a criterion."""
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        num_old: int,
+    ) -> Tensor:
+        """Return the loss."""
+        return unbiased_cross_entropy(logits, target, weight, num_old)
+
+
+@MODELS.register_module()
+class OneVsRestCrossEntropy(nn.Module):
+    """:func:`one_vs_rest_cross_entropy` as a criterion."""
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        num_old: int,
+    ) -> Tensor:
+        """Return the loss; ``num_old`` is for other criteria."""
+        return one_vs_rest_cross_entropy(logits, target, weight)

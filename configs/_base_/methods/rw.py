@@ -1,0 +1,3 @@
+# RW: Fisher information and path.
+_base_ = './ft.py'
+method = dict(importance=dict(type='RW', weight=100.0))

@@ -1,2 +1,0 @@
-_base_ = './ade.py'
-schedule = dict(later=dict(lr=0.005))

@@ -1,0 +1,4 @@
+_base_ = [
+    '../_base_/benchmarks/ade20k-100-5-overlapped.py',
+    '../_base_/methods/ilt.py',
+]

@@ -1,0 +1,4 @@
+_base_ = [
+    '../_base_/benchmarks/voc12aug-15-5-disjoint.py',
+    '../_base_/methods/ilt.py',
+]

@@ -1,0 +1,4 @@
+_base_ = [
+    '../_base_/benchmarks/shapes-15-1-overlapped.py',
+    '../_base_/methods/joint.py',
+]

@@ -1,0 +1,4 @@
+_base_ = [
+    '../_base_/benchmarks/voc12aug-19-1-overlapped.py',
+    '../_base_/methods/mib.py',
+]

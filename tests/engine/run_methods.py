@@ -1,0 +1,45 @@
+"""Run methods on two quick steps; test_importance_runs.py launches it.
+
+Usage: ``run_methods.py DATA_ROOT WORK_DIR [METHOD ...]``, in one process or
+under torchrun.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+
+from mmseg_rbc.engine import run_sequence
+from mmseg_rbc.engine.sequence import init_cpu_group
+
+CONFIGS = Path(__file__).parents[2] / 'configs'
+
+
+def main(data_root: str, work_dir: str, *methods: str) -> None:
+    launcher = 'pytorch' if 'WORLD_SIZE' in os.environ else 'none'
+    init_default_scope('mmseg')
+    init_cpu_group(launcher)
+    options = {
+        'continual.data_root': data_root,
+        'continual.task': '15-5',
+        'continual.indices': 16,
+        'crop_size': (32, 32),
+        'schedule.base': dict(lr=0.05, epochs=4, batch_size=4),
+        'schedule.later': dict(lr=0.05, epochs=4, batch_size=4),
+        'method.importance.weight': 5.0,
+        # Batch statistics would differ between one process and two.
+        'model.backbone.norm_eval': True,
+        'model.decode_head.norm_cfg': None,
+    }
+    for method in methods:
+        name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
+        cfg = Config.fromfile(CONFIGS / method / name)
+        cfg.merge_from_dict(options)
+        cfg.launcher = launcher
+        run_sequence(cfg, str(Path(work_dir) / method), options=options)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
