@@ -1,0 +1,69 @@
+"""Plans of many runs; test_run_benchmark.py runs them."""
+
+from pathlib import Path
+
+import pytest
+
+from mmseg_rbc.engine.benchmark import job_command, plan_jobs, run_jobs
+
+CONFIGS = Path(__file__).parents[2] / 'configs'
+
+
+def leaf(method: str, task: str = '15-1-overlapped') -> str:
+    name = f'{method}_deeplabv3-r101-d16_voc12aug-{task}.py'
+    return str(CONFIGS / method / name)
+
+
+def test_methods_share_step_0_where_it_is_the_same():
+    sharing = ['ft', 'lwf', 'ilt', 'mib', 'plop', 'rbc']
+    alone = ['lwf-mc', 'ewc', 'pi', 'rw', 'joint']
+    jobs = plan_jobs([leaf(m) for m in [*sharing, *alone]], [0], 'work')
+    shared = [job.shares and job.shares.config for job in jobs]
+    assert shared == [None] + [leaf('ft')] * 5 + [None] * 5
+
+
+def test_tasks_share_step_0_where_it_is_the_same():
+    tasks = ['15-1-overlapped', '15-5-overlapped', '15-5-disjoint']
+    jobs = plan_jobs([leaf('ft', t) for t in tasks], [0, 1], 'work')
+    assert [job.shares and job.shares.name for job in jobs] == [
+        None,
+        'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 0',
+        None,
+        None,
+        'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 1',
+        None,
+    ]
+    assert len({job.work_dir for job in jobs}) == 6
+    joint = plan_jobs([leaf('joint', t) for t in tasks[:2]], [0], 'work')
+    assert joint[1].shares is joint[0]
+
+
+def test_command():
+    first, second = plan_jobs([leaf('ft'), leaf('mib')], [3], 'work')
+    command, environment = job_command(second, '0,2', 'train.py', ['a.b=1'])
+    line = ' '.join(command)
+    assert '-m torch.distributed.run --standalone --nproc_per_node=2' in line
+    assert f'--init-from {first.work_dir} --launcher pytorch' in line
+    assert line.endswith('--cfg-options a.b=1 randomness.seed=3')
+    assert environment['CUDA_VISIBLE_DEVICES'] == '0,2'
+    command, environment = job_command(first, 'cpu', 'train.py')
+    assert '--launcher' not in command and '--init-from' not in command
+    assert '--resume' in command
+
+
+def test_failed_step_0_stops_those_that_need_it(tmp_path):
+    """The train tool does not exist, so the first job fails at once."""
+    jobs = plan_jobs([leaf('ft'), leaf('mib'), leaf('ewc')], [0], tmp_path)
+    said = []
+    failed = run_jobs(
+        jobs, ['cpu'], str(tmp_path / 'none.py'), say=said.append
+    )
+    assert set(failed) == set(jobs)
+    assert any('mib' in line and 'its step 0 failed' in line for line in said)
+    assert any('ewc' in line and 'exit code 2' in line for line in said)
+    assert "can't open file" in Path(jobs[0].log).read_text()
+
+
+def test_unknown_config():
+    with pytest.raises(FileNotFoundError):
+        plan_jobs(['nowhere.py'], [0], 'work')

@@ -1,0 +1,117 @@
+r"""Run many sequences: every config with every seed, what is missing of them.
+
+Runs with the same step 0 train it once. Stop it whenever you like: the same
+command goes on where it was. For example:
+
+  python tools/analysis_tools/run_benchmark.py \
+      configs/*/*_voc12aug-15-1-overlapped.py --seeds 0 1 2 --devices 0 1 2 3
+"""
+
+import argparse
+import json
+import os.path as osp
+import signal
+import sys
+
+from mmengine.config import DictAction
+from mmengine.registry import init_default_scope
+
+import mmseg_rbc  # noqa: F401
+from mmseg_rbc.engine.benchmark import plan_jobs, run_jobs
+from mmseg_rbc.evaluation.summary import benchmark_table, over_seeds
+from mmseg_rbc.utils.files import write_text
+
+TRAIN_TOOL = osp.join(
+    osp.dirname(osp.dirname(osp.abspath(__file__))), 'train.py'
+)
+
+
+def parse_args() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('configs', nargs='+', help='config files')
+    parser.add_argument(
+        '--seeds', nargs='+', type=int, default=[0], help='random seeds'
+    )
+    parser.add_argument(
+        '--work-dir',
+        default='work_dirs/benchmark',
+        help='folder of all runs: <config>/seed_<seed>/ (default: '
+        '%(default)s)',
+    )
+    parser.add_argument(
+        '--devices',
+        nargs='+',
+        default=['cpu'],
+        help='one job at a time runs on each: cpu, a GPU such as 0, or '
+        'several GPUs for one job such as 0,1 (default: cpu)',
+    )
+    parser.add_argument(
+        '--dry-run', action='store_true', help='only say what would run'
+    )
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        default=[],
+        metavar='KEY=VALUE',
+        help='override settings in all configs',
+    )
+    return parser.parse_args()
+
+
+def parse_options(pairs: list[str]) -> dict:
+    """Turn KEY=VALUE into what the config takes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--options', nargs='+', action=DictAction)
+    return parser.parse_args(['--options', *pairs]).options if pairs else {}
+
+
+def main() -> None:
+    """Run the command line."""
+    args = parse_args()
+    init_default_scope('mmseg')
+    # A terminated benchmark stops its children, as an interrupted one does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    jobs = plan_jobs(
+        args.configs,
+        args.seeds,
+        args.work_dir,
+        parse_options(args.cfg_options),
+    )
+    if args.dry_run:
+        for job in jobs:
+            state = 'finished' if job.is_finished() else 'to run'
+            base = f', step 0 of {job.shares.name}' if job.shares else ''
+            print(f'{job.name}: {state}{base}')
+        return
+    try:
+        failed = run_jobs(
+            jobs,
+            args.devices,
+            TRAIN_TOOL,
+            args.cfg_options,
+            say=lambda text: print(text, flush=True),
+        )
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    runs = [
+        (osp.splitext(osp.basename(job.config))[0], job.results()[-1])
+        for job in jobs
+        if job.is_finished()
+    ]
+    path = osp.join(args.work_dir, 'benchmark.json')
+    write_text(path, json.dumps(over_seeds(runs), indent=2))
+    print(benchmark_table(over_seeds(runs)))
+    print(f'results: {path}')
+    if failed:
+        raise SystemExit(
+            f'{len(failed)} of {len(jobs)} runs failed: '
+            + '; '.join(f'{job.name} ({job.log})' for job in failed)
+        )
+
+
+if __name__ == '__main__':
+    main()
