@@ -99,14 +99,14 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
         resume: Whether to continue from the last checkpoint.
         final: A trained network of this step, which is only evaluated.
     """
-    cfg = copy.deepcopy(cfg)
+    cfg = plain_config(cfg)
     last = _last_checkpoint(cfg.work_dir) if resume and not final else None
     cfg.resume = last is not None
     cfg.load_from = final or last
     if get_dist_info()[0] == 0:
         pinned = osp.join(cfg.work_dir, 'config.py')
         os.makedirs(cfg.work_dir, exist_ok=True)
-        Config(dict(cfg, resume=False, load_from=None)).dump(pinned)
+        plain_config(cfg, resume=False, load_from=None).dump(pinned)
     runner = Runner.from_cfg(runtime_config(cfg))
     result = LastResult()
     runner.register_hook(result)
@@ -223,11 +223,18 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
         cfg.log_processor.later_iters = later * epochs
 
 
+def plain_config(cfg: Config, **changes: Any) -> Config:
+    """Copy a config that prints itself fast.
+
+    A Runner prints it into every checkpoint, and to format it with yapf each
+    time takes longer than a small step.
+    """
+    return Config(dict(cfg.to_dict(), **changes), format_python_code=False)
+
+
 def runtime_config(cfg: Config) -> Config:
     """Add what depends on this machine, not on the experiment."""
-    # A Runner prints its config into every checkpoint; to format it each
-    # time took longer than the small steps themselves.
-    cfg = Config(cfg.to_dict(), format_python_code=False)
+    cfg = plain_config(cfg)
     if cfg.get('launcher', 'none') != 'none' and not _has_accelerator():
         cfg.model_wrapper_cfg = dict(
             type='MMDistributedDataParallel',
