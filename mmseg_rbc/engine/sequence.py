@@ -13,6 +13,7 @@ import json
 import os
 import os.path as osp
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from mmengine.runner.checkpoint import _load_checkpoint
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.models.teacher import load_previous_step
+from mmseg_rbc.utils.environment import peak_memory, versions
 from mmseg_rbc.utils.files import write_text
 
 from .hooks.importance_hook import IMPORTANCE
@@ -107,6 +109,7 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
         pinned = osp.join(cfg.work_dir, 'config.py')
         os.makedirs(cfg.work_dir, exist_ok=True)
         plain_config(cfg, resume=False, load_from=None).dump(pinned)
+    start = time.monotonic()
     runner = Runner.from_cfg(runtime_config(cfg))
     result = LastResult()
     runner.register_hook(result)
@@ -117,8 +120,17 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
     if runner.rank == 0:
         meta = runner.val_dataloader.dataset.metainfo
         keys = ('task', 'setting', 'step', 'classes')
-        done = dict({key: meta[key] for key in keys}, **_base_meta(cfg))
-        done['metrics'] = metrics
+        done = dict(
+            {key: meta[key] for key in keys},
+            **_base_meta(cfg),
+            metrics=metrics,
+            conditions=conditions(cfg),
+            seed=cfg.get('randomness', {}).get('seed'),
+            seconds=round(time.monotonic() - start, 1),
+            resumed=cfg.resume,
+            peak_memory_mb=peak_memory(),
+            versions=versions(),
+        )
         path = osp.join(cfg.work_dir, FINISHED)
         write_text(path, json.dumps(done, indent=2))
     barrier()
@@ -265,6 +277,23 @@ def _last_checkpoint(folder: str) -> str | None:
         name = osp.basename(file.read().strip())
     found = osp.join(folder, name)
     return found if osp.isfile(found) else None
+
+
+def conditions(cfg: Config) -> dict[str, Any]:
+    """Return what must be equal for results to be comparable."""
+    dataset = next(base_datasets(cfg.train_dataloader.dataset))
+    backbone = cfg.model.backbone
+    crops = [
+        transform['crop_size']
+        for transform in dataset.get('pipeline', [])
+        if 'crop_size' in transform
+    ]
+    return dict(
+        dataset=dataset.type,
+        crop_size=crops[0] if crops else None,
+        backbone=f'{backbone.type}-{backbone.get("depth", "")}'.rstrip('-'),
+        head=cfg.model.decode_head.type,
+    )
 
 
 def _base_meta(cfg: Config) -> dict[str, str]:

@@ -237,6 +237,9 @@ def _set_schedule(cfg: Config, step: int, world_size: int) -> None:
 def _set_runtime(cfg: Config, task: Task, step: int, folder: str) -> None:
     cfg.work_dir = folder
     cfg.experiment_name = f'step_{step}'
+    # A visualizer of the same name would go on writing into the folder of
+    # the step before; without one it takes that of the experiment.
+    (cfg.get('visualizer') or {}).pop('name', None)
     cfg.log_processor = dict(
         cfg.get('log_processor', {}),
         type='ContinualLogProcessor',

@@ -28,7 +28,10 @@ def iou_matrix(
         The C class names in the order of the network, M ``(C, T)``, and the
         step ``(C,)`` in which each class is first known.
     """
-    classes = list(max(steps, key=len, default={}))
+    longest: Mapping[str, float | None] = {}
+    for step in steps:
+        longest = max(longest, step, key=len)
+    classes = list(longest)
     matrix = np.full((len(classes), len(steps)), np.nan)
     first = np.full(len(classes), len(steps))
     for c, name in enumerate(classes):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Sequence
 
 from prettytable import PrettyTable
 
-GROUPS = ('old', 'new', 'all')
+from . import continual_metrics
+from .continual_metrics import GROUPS
 
 
 def summary_table(steps: Sequence[dict], name: str = '') -> str:
@@ -34,28 +35,18 @@ def over_seeds(runs: Sequence[tuple[str, dict]]) -> dict[str, dict]:
         runs: Name and last step of every run, see :func:`summary_table`.
 
     Returns:
-        By name and group the ``mean``, the standard deviation ``std`` (None
-        for a single run) and the ``values``.
+        By name and group, see :func:`.continual_metrics.over_seeds`.
     """
-    table: dict[str, dict] = {}
+    by_name: dict[str, list[dict[str, float]]] = {}
     for name, step in runs:
-        row = table.setdefault(name, {group: [] for group in GROUPS})
-        for group in GROUPS:
-            value = step['metrics'].get(f'mIoU_{group}')
-            if value is not None:
-                row[group].append(value)
+        metrics = step['metrics']
+        by_name.setdefault(name, []).append(
+            {group: metrics.get(f'mIoU_{group}', math.nan) for group in GROUPS}
+        )
     return {
-        name: {group: _statistics(values) for group, values in row.items()}
-        for name, row in table.items()
+        name: continual_metrics.over_seeds(rows)
+        for name, rows in by_name.items()
     }
-
-
-def _statistics(values: list[float]) -> dict:
-    return dict(
-        mean=statistics.fmean(values) if values else None,
-        std=statistics.stdev(values) if len(values) > 1 else None,
-        values=values,
-    )
 
 
 def benchmark_table(results: dict[str, dict]) -> str:
@@ -73,7 +64,7 @@ def benchmark_table(results: dict[str, dict]) -> str:
 
 
 def _mean_and_std(value: dict) -> str:
-    if value['mean'] is None:
+    if math.isnan(value['mean']):
         return '-'
-    mean = f'{value["mean"]:.2f}'
-    return mean if value['std'] is None else f'{mean} ± {value["std"]:.2f}'
+    mean, std = (f'{value[key]:.2f}' for key in ('mean', 'std'))
+    return mean if math.isnan(value['std']) else f'{mean} ± {std}'

@@ -61,7 +61,7 @@ def test_stopped_and_started_again(tiny_root, tmp_path):
     for run, name in ((first, NAMES[0]), (second, NAMES[1])):
         done = json.loads((run / 'step_1/finished.json').read_text())
         expected = done['metrics']['mIoU_all']
-        assert results[name]['all']['values'] == [expected]
+        assert results[name]['all'] == [expected]
         assert f'{expected:.2f}' in out
     out, _ = start(tmp_path, tiny_root).communicate(timeout=60)
     assert out.count('finished before') == 2

@@ -103,7 +103,11 @@ def main() -> None:
         if job.is_finished()
     ]
     path = osp.join(args.work_dir, 'benchmark.json')
-    write_text(path, json.dumps(over_seeds(runs), indent=2))
+    content = {
+        name: {group: row[group]['values'] for group in row}
+        for name, row in over_seeds(runs).items()
+    }
+    write_text(path, json.dumps(content, indent=2))
     print(benchmark_table(over_seeds(runs)))
     print(f'results: {path}')
     if failed:

@@ -103,6 +103,7 @@ class ContinualIoUMetric(BaseMetric):
         return dict(
             {key: meta[key] for key in keys if key in meta},
             num_images=num_images,
+            num_base=len(self._groups(len(classes))['old']),
             mIoU=_no_nan(means[True]),
             mIoU_without_background=_no_nan(means[False]),
             IoU=_no_nan(dict(zip(classes, iou.tolist()))),

@@ -1,0 +1,191 @@
+"""Read finished and unfinished runs from their work dirs.
+
+Nothing here raises for a damaged or missing file: what is there is read, and
+:attr:`Run.problems` says what is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path as osp
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from glob import glob
+from typing import Any
+
+import numpy as np
+
+from .continual_metrics import iou_matrix
+
+
+@dataclass
+class Run:
+    """One sequence, as far as it got.
+
+    Attributes:
+        path: Its work dir.
+        name: Name of the config or folder; runs of one name differ by seed.
+        num_steps: Steps of the task.
+        metrics: Content of ``metrics.json`` of each step, empty if missing.
+        finished: Content of ``finished.json`` of each step, empty if missing.
+        scalars: Logged values of each step, in the order of iterations.
+        context_bias: Result of ``context_bias.py`` for the newest step that
+            has one, empty without.
+        problems: What is missing or damaged, in sentences.
+    """
+
+    path: str
+    name: str
+    num_steps: int
+    metrics: list[dict]
+    finished: list[dict]
+    scalars: list[list[dict]]
+    problems: list[str] = field(default_factory=list)
+    context_bias: dict = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """First part of the name, such as ``rbc``."""
+        return self.name.split('_')[0]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the result of every step is there."""
+        return all(self.metrics)
+
+    def first(self, key: str, default: Any = None) -> Any:
+        """Return a value that is the same in all steps."""
+        for content in (*self.metrics, *self.finished):
+            if content.get(key) is not None:
+                return content[key]
+        return default
+
+    @property
+    def seed(self) -> Any:
+        """Random seed."""
+        return self.first('seed')
+
+    @property
+    def num_base(self) -> int:
+        """Classes of group old."""
+        base = self.metrics[0].get('IoU', {}) if self.metrics else {}
+        return self.first('num_base', len(base))
+
+    @cached_property
+    def iou(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """See :func:`iou_matrix`."""
+        return iou_matrix([step.get('IoU', {}) for step in self.metrics])
+
+    def config(self) -> str:
+        """Return the config of the last step that has one."""
+        for step in reversed(range(self.num_steps)):
+            path = osp.join(self.path, f'step_{step}', 'config.py')
+            if osp.isfile(path):
+                with open(path, errors='replace') as file:
+                    return file.read()
+        return ''
+
+
+def find_runs(paths: Iterable[str]) -> list[Run]:
+    """Load all runs in folders, at any depth."""
+    folders: dict[str, None] = {}
+    for path in paths:
+        found = sorted(glob(osp.join(path, '**', 'step_0'), recursive=True))
+        # A run that has not even begun leaves a log at most.
+        for step in found or [osp.join(path, 'step_0')]:
+            folders[osp.dirname(step) or '.'] = None
+    return [load_run(folder) for folder in folders]
+
+
+def load_run(path: str) -> Run:
+    """Load one run."""
+    problems: list[str] = []
+    summary = _read(osp.join(path, 'summary.json'), problems)
+    steps = [
+        int(match[1])
+        for folder in glob(osp.join(path, 'step_*'))
+        if (match := re.fullmatch(r'step_(\d+)', osp.basename(folder)))
+    ]
+    number = summary.get('num_steps') if isinstance(summary, Mapping) else None
+    if not isinstance(number, int):
+        number = max(steps, default=-1) + 1
+    run = Run(path, run_name(path), number, [], [], [], problems)
+    for step in range(number):
+        folder = osp.join(path, f'step_{step}')
+        run.metrics.append(
+            _checked(_read(osp.join(folder, 'metrics.json'), problems))
+        )
+        run.finished.append(_read(osp.join(folder, 'finished.json'), problems))
+        run.scalars.append(_read_scalars(folder))
+        bias = _read(osp.join(folder, 'context_bias.json'), problems)
+        run.context_bias = bias or run.context_bias
+        if not run.finished[-1]:
+            _say_unfinished(run, step)
+    if not number:
+        problems.append(f'{path} holds no step')
+    return run
+
+
+def run_name(path: str) -> str:
+    """Return the name of a run: its folder, or that above ``seed_<k>``."""
+    head, tail = osp.split(osp.abspath(path))
+    return osp.basename(head) if re.fullmatch(r'seed_\d+', tail) else tail
+
+
+def _say_unfinished(run: Run, step: int) -> None:
+    if run.metrics[-1]:
+        run.metrics[-1] = {}
+        what = 'has a result but is not marked as finished: left out'
+    else:
+        what = 'is not finished'
+    run.problems.append(f'{run.path}: step {step} {what}')
+
+
+def _read(path: str, problems: list[str]) -> dict:
+    """Return the content of a JSON file; a missing one is empty."""
+    if not osp.isfile(path):
+        return {}
+    try:
+        with open(path) as file:
+            content = json.load(file)
+        if not isinstance(content, dict):
+            raise ValueError('it is no object')
+        return content
+    except (ValueError, OSError) as error:
+        problems.append(f'{path} cannot be read ({error}): left out')
+        return {}
+
+
+def _checked(metrics: dict) -> dict:
+    """Drop IoU that is no number."""
+    iou = metrics.get('IoU')
+    if not isinstance(iou, Mapping):
+        return {}
+    return dict(
+        metrics,
+        IoU={
+            str(name): float(value)
+            if isinstance(value, (int, float))
+            else None
+            for name, value in iou.items()
+        },
+    )
+
+
+def _read_scalars(folder: str) -> list[dict]:
+    """Return the training log of a step; a resumed one has several files."""
+    by_iteration: dict[int, dict] = {}
+    for path in sorted(
+        glob(osp.join(folder, '*', 'vis_data', 'scalars.json'))
+    ):
+        with open(path, errors='replace') as file:
+            for line in file:
+                try:
+                    values = json.loads(line)
+                    by_iteration[int(values['iter'])] = values
+                except (ValueError, KeyError, TypeError):
+                    # Evaluation has no "iter"; a killed run ends in mid-line.
+                    continue
+    return [by_iteration[i] for i in sorted(by_iteration)]

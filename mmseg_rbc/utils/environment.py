@@ -1,0 +1,49 @@
+"""What a run ran with."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import mmcv
+import mmengine
+import mmseg
+import numpy as np
+import torch
+from mmengine.device import get_device
+
+from mmseg_rbc.version import __version__
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of all packages that matter, and the device."""
+    device = get_device()
+    if device == 'cuda':
+        device = torch.cuda.get_device_name()
+    return dict(
+        mmseg_rbc=__version__,
+        mmseg=mmseg.__version__,
+        mmcv=mmcv.__version__,
+        mmengine=mmengine.__version__,
+        torch=torch.__version__,
+        numpy=np.__version__,
+        python=platform.python_version(),
+        device=device,
+    )
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that this process has used, in MB.
+
+    That of the GPU if there is one, otherwise that of the process; None on
+    Windows, which does not say.
+    """
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() // 2**20
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Bytes on macOS, kilobytes elsewhere.
+    return peak // (2**20 if sys.platform == 'darwin' else 2**10)

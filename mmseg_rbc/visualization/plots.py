@@ -1,0 +1,205 @@
+"""Figures of continual runs, each for a page (SVG) and as a file (PNG)."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+INK = '#222222'
+# Readable on white and on black, and apart for colour-blind readers
+# (P. Tol's "bright" scheme).
+COLOURS = (
+    '#4477AA',
+    '#EE6677',
+    '#228833',
+    '#CCBB44',
+    '#66CCEE',
+    '#AA3377',
+    '#999999',
+)
+STYLES = ('-', '--', ':', '-.')
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Return colour and dashes of the n-th run, the same in all figures."""
+    return dict(
+        color=COLOURS[index % len(COLOURS)],
+        linestyle=STYLES[index // len(COLOURS) % len(STYLES)],
+    )
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    coloured = (
+        'text.color',
+        'axes.labelcolor',
+        'axes.edgecolor',
+        'xtick.color',
+        'ytick.color',
+    )
+    settings: Any = {
+        'axes.spines.top': False,
+        'axes.spines.right': False,
+        'font.size': 10,
+        'svg.fonttype': 'none',
+        # A dollar sign in a name is no formula.
+        'text.parse_math': False,
+    }
+    settings.update(dict.fromkeys(coloured, INK))
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def draw_curves(
+    curves: Mapping[str, Sequence[float]], paper: Mapping[str, float]
+) -> Figure:
+    """Draw mIoU of all seen classes over the steps (figure 8 of RBC).
+
+    Args:
+        curves: One value a step, by name of the run.
+        paper: Values of the paper after the last step, by name.
+    """
+    with _style():
+        figure = Figure(figsize=(7, 4), layout='constrained')
+        axes = figure.add_subplot()
+        longest = max((len(c) for c in curves.values()), default=1)
+        for i, (name, values) in enumerate(curves.items()):
+            if len(values) == 1:
+                # Joint has one step: a level to compare with.
+                axes.axhline(values[0], label=name, **line_style(i))
+            else:
+                axes.plot(values, marker='o', label=name, **line_style(i))
+            if name in paper:
+                axes.plot(
+                    [longest - 1],
+                    [paper[name]],
+                    marker='*',
+                    markersize=10,
+                    color=line_style(i)['color'],
+                    linestyle='',
+                )
+        axes.set_xlabel('step')
+        axes.set_ylabel('mIoU of all seen classes')
+        axes.set_xticks(range(longest))
+        axes.set_ylim(0, None)
+        axes.grid(alpha=0.25)
+        _legend(axes, len(curves))
+    return figure
+
+
+def draw_losses(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
+    """Draw training losses.
+
+    Args:
+        losses: Position (step and share of it) and loss, by name of the run.
+    """
+    with _style():
+        figure = Figure(figsize=(7, 3), layout='constrained')
+        axes = figure.add_subplot()
+        for i, (name, points) in enumerate(losses.items()):
+            if points:
+                x, y = zip(*points)
+                axes.plot(x, y, label=name, linewidth=1, **line_style(i))
+        axes.set_xlabel('step')
+        axes.set_ylabel('training loss')
+        axes.set_yscale('log')
+        axes.grid(alpha=0.25)
+        _legend(axes, len(losses))
+    return figure
+
+
+def draw_heat_map(
+    matrix: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    label: str,
+    limits: tuple[float, float] = (0, 100),
+) -> Figure:
+    """Draw a matrix with a number in each cell; NaN stays empty."""
+    with _style():
+        height = 0.8 + 0.26 * len(rows)
+        width = 2.4 + 0.55 * len(columns)
+        figure = Figure(figsize=(width, height), layout='constrained')
+        axes = figure.add_subplot()
+        image = axes.imshow(
+            matrix,
+            aspect='auto',
+            cmap='viridis',
+            vmin=limits[0],
+            vmax=limits[1],
+        )
+        middle = sum(limits) / 2
+        for i, j in np.argwhere(~np.isnan(matrix)):
+            axes.text(
+                j,
+                i,
+                f'{matrix[i, j]:.0f}',
+                ha='center',
+                va='center',
+                fontsize=8,
+                color='white' if matrix[i, j] < middle else 'black',
+            )
+        axes.set_xticks(range(len(columns)), columns, rotation=45, ha='right')
+        axes.set_yticks(range(len(rows)), rows)
+        axes.set_title(title, fontsize=10)
+        figure.colorbar(image, label=label)
+    return figure
+
+
+def draw_bars(
+    values: Mapping[str, Sequence[float]], rows: Sequence[str], label: str
+) -> Figure:
+    """Draw horizontal bars: for each row one of every run."""
+    with _style():
+        height = 1 + 0.16 * len(rows) * max(len(values), 1)
+        figure = Figure(figsize=(7, height), layout='constrained')
+        axes = figure.add_subplot()
+        thickness = 0.8 / max(len(values), 1)
+        for i, (name, numbers) in enumerate(values.items()):
+            axes.barh(
+                np.arange(len(rows)) + (i + 0.5) * thickness - 0.4,
+                np.nan_to_num(np.asarray(numbers, float)),
+                height=thickness,
+                label=name,
+                color=line_style(i)['color'],
+            )
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set_yticks(range(len(rows)), rows)
+        axes.invert_yaxis()
+        axes.set_xlabel(label)
+        axes.grid(axis='x', alpha=0.25)
+        _legend(axes, len(values))
+    return figure
+
+
+def _legend(axes: matplotlib.axes.Axes, number: int) -> None:
+    if number:
+        axes.legend(
+            loc='lower center',
+            bbox_to_anchor=(0.5, 1),
+            ncols=min(number, 3),
+            frameon=False,
+            fontsize=9,
+        )
+
+
+def to_svg(figure: Figure) -> str:
+    """Return a figure as an element of a page, with the page's text colour."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format='svg', transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index('<svg') :].replace(INK, 'currentColor')
+    return re.sub(r'<metadata>.*?</metadata>', '', text, flags=re.DOTALL)
+
+
+def to_png(figure: Figure, path: str) -> None:
+    """Write a figure on white."""
+    figure.savefig(path, dpi=110, facecolor='white')

@@ -1,0 +1,584 @@
+"""One page about one or many continual runs, readable without a network.
+
+:func:`write_report` writes ``report.html`` with everything inside it, and
+beside it the figures as PNG and the numbers as CSV. All text that comes from
+files is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import math
+import os
+import os.path as osp
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from mmseg_rbc.evaluation.continual_metrics import (
+    forgetting,
+    group_means,
+    mean,
+    over_seeds,
+    summarise,
+)
+from mmseg_rbc.evaluation.published import paper_numbers, same_conditions
+from mmseg_rbc.evaluation.runs import Run
+from mmseg_rbc.utils.files import write_text
+
+from . import plots
+
+if TYPE_CHECKING:
+    from typing import TypeGuard  # of Python 3.10
+
+COLUMNS = dict(
+    old='old',
+    new='new',
+    all='all',
+    mean='mean over steps',
+    harmonic='harmonic mean',
+    forgetting='forgetting',
+)
+
+
+@dataclass
+class Group:
+    """Runs that differ by their seed only, and have a result."""
+
+    name: str
+    runs: list[Run]
+
+    @property
+    def method(self) -> str:
+        """See :attr:`Run.method`."""
+        return self.runs[0].method
+
+    def matrix(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return classes, mean of M over seeds, and first steps."""
+        longest = max(self.runs, key=lambda run: run.iou[1].size)
+        classes, matrix, first = longest.iou
+        same = [r.iou[1] for r in self.runs if r.iou[1].shape == matrix.shape]
+        return classes, mean(np.stack(same), axis=0), first
+
+    def numbers(self, background: bool = True) -> dict[str, dict]:
+        """Return the numbers of the runs over seeds."""
+        return over_seeds(
+            [
+                summarise(*known(run), run.num_base, background)
+                for run in self.runs
+            ]
+        )
+
+    def curve(self) -> list[float]:
+        """Return mIoU of all classes in each step, mean over seeds."""
+        rows = [
+            group_means(known(run)[0], run.num_base)['all']
+            for run in self.runs
+        ]
+        longest = max(map(len, rows))
+        padded = [
+            np.pad(row, (0, longest - len(row)), constant_values=np.nan)
+            for row in rows
+        ]
+        return mean(np.stack(padded), axis=0).tolist()
+
+
+def known(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return M and first steps of a run up to its last result."""
+    _, matrix, first = run.iou
+    last = max(t for t, step in enumerate(run.metrics) if step)
+    return matrix[:, : last + 1], first
+
+
+def write_report(
+    runs: Sequence[Run],
+    out_dir: str,
+    title: str = 'Continual segmentation',
+    pictures: Mapping[str, str] | None = None,
+) -> str:
+    """Write the page and its files.
+
+    Args:
+        runs: What :func:`~mmseg_rbc.evaluation.runs.find_runs` returns.
+        out_dir: Folder for all files.
+        title: Heading of the page.
+        pictures: Further PNG files by caption, which the page shows.
+
+    Returns:
+        The path of ``report.html``.
+    """
+    os.makedirs(out_dir, exist_ok=True)
+    groups = group_runs(runs)
+    problems = [*(p for run in runs for p in run.problems), *missing(groups)]
+    benchmark = find_benchmark(runs)
+    paper = {
+        g.name: numbers
+        for g in groups
+        if (numbers := paper_numbers(g.method, *benchmark))
+    }
+    page = [
+        _problems(problems),
+        _summary(groups, paper),
+        _curves(groups, paper, out_dir),
+        _heat_maps(groups, out_dir),
+        _forgetting(groups, out_dir),
+        _context_bias(groups),
+        _pictures(pictures or {}),
+        _losses(groups, out_dir),
+        _costs(groups),
+        _settings(groups),
+    ]
+    _write_csv(groups, out_dir)
+    task = ' '.join(filter(None, benchmark))
+    path = osp.join(out_dir, 'report.html')
+    body = '\n'.join(filter(None, page))
+    write_text(path, _page(title, task, len(runs), body))
+    return path
+
+
+def group_runs(runs: Iterable[Run]) -> list[Group]:
+    """Put runs of one name together; those without any result are left out.
+
+    They keep the order of the arguments.
+    """
+    groups: dict[str, Group] = {}
+    for run in runs:
+        if any(run.metrics):
+            groups.setdefault(run.name, Group(run.name, [])).runs.append(run)
+    return list(groups.values())
+
+
+def missing(groups: Sequence[Group]) -> list[str]:
+    """Name the seeds that some runs have and others lack."""
+    seeds = {g.name: {run.seed for run in g.runs} for g in groups}
+    every = set().union(*seeds.values()) if seeds else set()
+    return [
+        f'{name} has no result with seed {seed}, which other runs have'
+        for name, own in seeds.items()
+        for seed in sorted(every - own, key=str)
+        if name.split('_')[0] != 'joint'
+    ]
+
+
+def find_benchmark(runs: Sequence[Run]) -> tuple[str | None, str | None]:
+    """Return task and setting that the runs share, None where they differ.
+
+    Joint, whose task is offline, takes those of the others.
+    """
+    found = {
+        (run.first('task'), run.first('setting'))
+        for run in runs
+        if run.first('task') not in (None, 'offline')
+    }
+    return found.pop() if len(found) == 1 else (None, None)
+
+
+def as_in_paper(group: Group) -> bool:
+    """Whether data and network of a run are those of the paper."""
+    return same_conditions(group.runs[0].first('conditions'))
+
+
+# Sections
+
+
+def _problems(problems: Sequence[str]) -> str:
+    if not problems:
+        return ''
+    items = ''.join(f'<li>{escape(p)}</li>' for p in problems)
+    return f'<aside><b>What is missing</b><ul>{items}</ul></aside>'
+
+
+def _summary(
+    groups: Sequence[Group], paper: Mapping[str, Sequence[float]]
+) -> str:
+    if not groups:
+        return '<p>No step has a result yet.</p>'
+    tables = [
+        _summary_table(groups, True, paper),
+        '<details><summary>Without background</summary>',
+        _summary_table(groups, False, {}),
+        '</details>',
+    ]
+    notes = (
+        'mIoU in per cent after the last step: classes of step 0 with '
+        'background (old), later ones (new), all. Forgetting: IoU of a class '
+        'when it was learnt minus at the end, mean over classes; the negative '
+        'is the backward transfer. ± is the standard deviation over seeds.'
+    )
+    if paper and not all(map(as_in_paper, groups)):
+        notes += (
+            ' † The paper used other conditions (VOC at 512 pixels, DeepLabV3 '
+            'with ResNet-101): not comparable.'
+        )
+    return _section('Results', ''.join(tables) + f'<p class=note>{notes}</p>')
+
+
+def _summary_table(
+    groups: Sequence[Group],
+    background: bool,
+    paper: Mapping[str, Sequence[float]],
+) -> str:
+    joint = [g for g in groups if g.method == 'joint']
+    best = joint[0].numbers(background)['all']['mean'] if joint else math.nan
+    head = ['run', 'steps', 'seeds', *COLUMNS.values()]
+    head += ['gap to Joint'] * bool(joint)
+    head += ['paper: old / new / all'] * bool(paper)
+    rows = []
+    for i, group in enumerate(groups):
+        numbers = group.numbers(background)
+        done = min(sum(map(bool, run.metrics)) for run in group.runs)
+        total = group.runs[0].num_steps
+        seeds = ', '.join(str(run.seed) for run in group.runs)
+        row = [
+            f'{_swatch(i)}{escape(group.name)}',
+            f'{done}' if done == total else f'<b>{done} of {total}</b>',
+            escape(seeds),
+            *(_number(numbers[key]) for key in COLUMNS),
+        ]
+        if joint:
+            row.append(_plain(best - numbers['all']['mean']))
+        if paper:
+            values = ' / '.join(
+                f'{value:.1f}' for value in paper.get(group.name, ())
+            )
+            mark = ' †' if values and not as_in_paper(group) else ''
+            row.append(f'<i>{values}{mark}</i>')
+        rows.append(row)
+    return _table(head, rows)
+
+
+def _curves(
+    groups: Sequence[Group], paper: Mapping[str, Sequence[float]], out_dir: str
+) -> str:
+    if not groups:
+        return ''
+    comparable = {
+        name: numbers[2]
+        for name, numbers in paper.items()
+        for g in groups
+        if g.name == name and as_in_paper(g)
+    }
+    curves = {g.name: g.curve() for g in groups}
+    figure = plots.draw_curves(curves, comparable)
+    return _section('mIoU over the steps', _figure(figure, 'curves', out_dir))
+
+
+def _heat_maps(groups: Sequence[Group], out_dir: str) -> str:
+    parts = []
+    for group in groups:
+        classes, matrix, _ = group.matrix()
+        steps = [f'{t}' for t in range(matrix.shape[1])]
+        name = _file_name(group.name)
+        plots.to_png(
+            plots.draw_heat_map(
+                matrix, classes, steps, group.name, 'IoU in per cent'
+            ),
+            osp.join(out_dir, f'heatmap_{name}.png'),
+        )
+        rows = [
+            [escape(c), *(_cell(v) for v in values)]
+            for c, values in zip(classes, matrix)
+        ]
+        table = _table(['class', *(f'step {s}' for s in steps)], rows, 'heat')
+        opened = ' open' if len(groups) <= 3 else ''
+        parts.append(
+            f'<details{opened}><summary>{escape(group.name)}</summary>'
+            f'{table}</details>'
+        )
+    return _section('IoU of every class in every step', ''.join(parts))
+
+
+def _forgetting(groups: Sequence[Group], out_dir: str) -> str:
+    lost: dict[str, dict[str, float]] = {}
+    for group in groups:
+        classes, matrix, first = group.matrix()
+        if matrix.shape[1] > 1:
+            values = forgetting(matrix, first)
+            lost[group.name] = dict(zip(classes, values.tolist()))
+    if not lost:
+        return ''
+    names = dict.fromkeys(name for row in lost.values() for name in row)
+    worst = {
+        name: mean(
+            np.array([row.get(name, math.nan) for row in lost.values()])
+        )
+        for name in names
+    }
+    order = sorted(
+        (n for n in names if not math.isnan(worst[n])),
+        key=lambda n: -worst[n],
+    )
+    bars = {
+        label: [row.get(name, math.nan) for name in order]
+        for label, row in lost.items()
+    }
+    figure = plots.draw_bars(bars, order, 'IoU lost since it was learnt')
+    return _section('Forgetting', _figure(figure, 'forgetting', out_dir))
+
+
+def _context_bias(groups: Sequence[Group]) -> str:
+    rows = []
+    for i, group in enumerate(groups):
+        found = [run.context_bias for run in group.runs if run.context_bias]
+        if not found:
+            continue
+        numbers = over_seeds([bias['mean'] for bias in found])
+        rows.append(
+            [
+                f'{_swatch(i)}{escape(group.name)}',
+                *(
+                    _number(numbers[key])
+                    for key in ('flipped', 'probability_drop', 'iou_drop')
+                ),
+            ]
+        )
+    if not rows:
+        return ''
+    head = ['run', 'pixels flipped', 'probability lost', 'IoU lost']
+    note = (
+        'What happens to old-class pixels when the classes learnt last are '
+        'erased from the picture, in per cent, mean over old classes: the '
+        'share whose prediction changes, the drop of the probability of the '
+        'true class, and of its IoU. A model without context bias has 0.'
+    )
+    return _section(
+        'Context bias', _table(head, rows) + f'<p class=note>{note}'
+    )
+
+
+def _pictures(pictures: Mapping[str, str]) -> str:
+    parts = []
+    for caption, path in pictures.items():
+        with open(path, 'rb') as file:
+            data = base64.b64encode(file.read()).decode()
+        parts.append(
+            f'<figure class=scroll><img alt="{escape(caption)}" '
+            f'src="data:image/png;base64,{data}">'
+            f'<figcaption>{escape(caption)}</figcaption></figure>'
+        )
+    return _section('Predictions', ''.join(parts)) if parts else ''
+
+
+def _losses(groups: Sequence[Group], out_dir: str) -> str:
+    losses = {}
+    for group in groups:
+        points = []
+        for step, scalars in enumerate(group.runs[0].scalars):
+            found = [s for s in scalars if _is_number(s.get('loss'))]
+            last = max((s['iter'] for s in found), default=1)
+            points += [(step + s['iter'] / last, s['loss']) for s in found]
+        losses[group.name] = points
+    if not any(losses.values()):
+        return ''
+    figure = plots.draw_losses(losses)
+    return _section('Training', _figure(figure, 'losses', out_dir))
+
+
+def _costs(groups: Sequence[Group]) -> str:
+    rows = []
+    for i, group in enumerate(groups):
+        for run in group.runs:
+            seconds = [step.get('seconds') for step in run.finished]
+            known = [s for s in seconds if _is_number(s)]
+            memory = [step.get('peak_memory_mb') for step in run.finished]
+            resumed = any(step.get('resumed') for step in run.finished)
+            rows.append(
+                [
+                    f'{_swatch(i)}{escape(group.name)}',
+                    escape(str(run.seed)),
+                    _duration(sum(known)) + ('*' if resumed else ''),
+                    ', '.join(
+                        _duration(s) if _is_number(s) else '?' for s in seconds
+                    ),
+                    escape(str(max(filter(_is_number, memory), default='?'))),
+                    escape(str(run.first('versions', {}).get('device', '?'))),
+                ]
+            )
+    head = ['run', 'seed', 'time', 'of the steps', 'peak memory, MB', 'device']
+    note = (
+        '<p class=note>Wall-clock time with evaluation. * A resumed step '
+        'counts from where it went on.</p>'
+    )
+    return _section('Time and memory', _table(head, rows) + note)
+
+
+def _settings(groups: Sequence[Group]) -> str:
+    parts = []
+    for group in groups:
+        run = group.runs[0]
+        versions = ', '.join(
+            f'{key} {value}'
+            for key, value in run.first('versions', {}).items()
+        )
+        evaluated = '; '.join(
+            f'{key}: {run.first(key)}'
+            for key in ('unseen', 'eval_images', 'num_images')
+            if run.first(key) is not None
+        )
+        parts.append(
+            f'<details><summary>{escape(group.name)}</summary>'
+            f'<p>{escape(run.path)}<br>{escape(versions)}<br>'
+            f'evaluation: {escape(evaluated)}</p>'
+            f'<pre class=scroll>{escape(run.config())}</pre></details>'
+        )
+    return _section('Configs and versions', ''.join(parts)) if parts else ''
+
+
+# Elements
+
+
+def _section(title: str, content: str) -> str:
+    return f'<section><h2>{escape(title)}</h2>{content}</section>'
+
+
+def _figure(figure: Figure, name: str, out_dir: str) -> str:
+    plots.to_png(figure, osp.join(out_dir, f'{name}.png'))
+    return f'<div class="scroll chart">{plots.to_svg(figure)}</div>'
+
+
+def _table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = ''
+) -> str:
+    """Return a table; the cells are HTML, the head is text."""
+    top = ''.join(f'<th>{escape(name)}</th>' for name in head)
+    body = ''.join(
+        '<tr>'
+        + ''.join(
+            cell if cell.startswith('<td') else f'<td>{cell}</td>'
+            for cell in row
+        )
+        + '</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class=scroll><table class="{kind}"><thead><tr>{top}</tr>'
+        f'</thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _cell(value: float) -> str:
+    """Return a cell of the heat map."""
+    if math.isnan(value):
+        return '<td></td>'
+    return f'<td style="--v:{min(max(value, 0), 100):.0f}%">{value:.1f}</td>'
+
+
+def _swatch(index: int) -> str:
+    colour = plots.line_style(index)['color']
+    return f'<span class=swatch style="background:{colour}"></span>'
+
+
+def _number(value: Mapping[str, Any]) -> str:
+    if math.isnan(value['mean']):
+        return '-'
+    text = f'{value["mean"]:.1f}'
+    std = value['std']
+    return text if math.isnan(std) else f'{text} <small>± {std:.1f}</small>'
+
+
+def _plain(value: float) -> str:
+    return '-' if math.isnan(value) else f'{value:.1f}'
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f'{hours} h {minutes:02d} min'
+    return f'{minutes} min {rest:02d} s' if minutes else f'{rest} s'
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _file_name(name: str) -> str:
+    return ''.join(c if c.isalnum() or c in '-_.' else '_' for c in name)
+
+
+def _write_csv(groups: Sequence[Group], out_dir: str) -> None:
+    keys = [*COLUMNS, 'transfer']
+    with open(osp.join(out_dir, 'summary.csv'), 'w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(['run', 'seed', 'background', 'last_step', *keys])
+        for group in groups:
+            for run in group.runs:
+                matrix, first = known(run)
+                for background in (True, False):
+                    numbers = summarise(
+                        matrix, first, run.num_base, background
+                    )
+                    writer.writerow(
+                        [run.name, run.seed, background, matrix.shape[1] - 1]
+                        + [f'{numbers[key]:.4f}' for key in keys]
+                    )
+    with open(osp.join(out_dir, 'iou.csv'), 'w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(['run', 'seed', 'step', 'class', 'iou'])
+        for group in groups:
+            for run in group.runs:
+                classes, matrix, _ = run.iou
+                for c, t in np.argwhere(~np.isnan(matrix)):
+                    value = f'{matrix[c, t]:.4f}'
+                    writer.writerow([run.name, run.seed, t, classes[c], value])
+
+
+STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24;
+  --soft: #5b6570; --line: #d9dee3; --hot: #2a9d62; --warn: #fff4d6;
+  --card: #f7f8fa; }
+@media (prefers-color-scheme: dark) { :root { --paper: #14171a;
+  --ink: #e6e8ea; --soft: #9aa4ae; --line: #343a41; --hot: #2a9d62;
+  --warn: #3a3118; --card: #1b1f23; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.2rem; max-width: 72rem; color: var(--ink);
+  background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; margin: .3rem 0; line-height: 1.2; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
+p.note, header p { color: var(--soft); font-size: .9rem; max-width: 46rem; }
+aside { background: var(--warn); border-radius: .5rem; padding: .7rem 1rem;
+  margin: 1rem 0; overflow-wrap: anywhere; }
+aside ul { margin: .3rem 0 0; padding-left: 1.2rem; }
+.scroll { overflow-x: auto; max-width: 100%; }
+table { border-collapse: collapse; font-size: .9rem;
+  font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .7rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid var(--line); }
+th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
+  background: var(--paper); }
+table.heat td[style] { background: color-mix(in srgb,
+  var(--hot) var(--v), var(--paper)); }
+small { color: var(--soft); }
+.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em;
+  border-radius: .2em; }
+.chart svg { width: 100%; min-width: 36rem; height: auto; display: block; }
+figure { margin: 0 0 1rem; }
+figure img { max-width: none; background: #fff; }
+figcaption { color: var(--soft); font-size: .9rem; }
+details { border: 1px solid var(--line); border-radius: .5rem;
+  padding: .4rem .8rem; margin: .5rem 0; background: var(--paper); }
+summary { cursor: pointer; overflow-wrap: anywhere; }
+pre { background: var(--card); padding: .8rem; font-size: .8rem; }
+@media (max-width: 40rem) { body { padding: .8rem; }
+  th, td { padding: .25rem .45rem; }
+  td:first-child { max-width: 9rem; overflow: hidden;
+    text-overflow: ellipsis; } }
+"""
+
+
+def _page(title: str, task: str, number: int, body: str) -> str:
+    runs = f'{number} run' + ('' if number == 1 else 's')
+    about = f'{runs} of task {task}' if task else runs
+    return (
+        '<!doctype html>\n<html lang=en>\n<head><meta charset=utf-8>'
+        '<meta name=viewport content="width=device-width, initial-scale=1">'
+        f'<title>{escape(title)}</title><style>{STYLE}</style></head>\n'
+        f'<body><header><h1>{escape(title)}</h1><p>{escape(about)}</p>'
+        f'</header>\n{body}\n</body>\n</html>\n'
+    )
