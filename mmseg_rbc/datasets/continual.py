@@ -173,7 +173,7 @@ class ContinualMixin:
         last = self.step == self.task.num_steps - 1
         if self._is_test and (last or self.eval_images == 'all'):
             return infos
-        kept = [infos[i] for i in self._selected(infos)]
+        kept = [infos[i] for i in self.select(infos)]
         if not kept:
             what = 'evaluation' if self._is_test else self.setting
             raise ValueError(
@@ -215,15 +215,24 @@ class ContinualMixin:
     def _is_local(self) -> bool:
         return (self.backend_args or {}).get('backend', 'local') == 'local'
 
-    def _selected(self, infos: list[dict]) -> np.ndarray:
-        """Return the positions of the samples that are kept."""
-        if self.split_dir and not self._is_test:
-            return read_split(self.split_dir, self.step, len(infos))
+    def classes_of(self, infos: list[dict]) -> np.ndarray:
+        """Return which classes samples hold.
+
+        Returns:
+            ``(len(infos), classes)`` bool, by class id.
+        """
         by_value = self.class_index(infos)
         self._check_values(by_value, infos)
         index = np.zeros((len(infos), self.task.num_classes), bool)
         for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]
+        return index
+
+    def select(self, infos: list[dict]) -> np.ndarray:
+        """Return the positions of the samples that are kept."""
+        if self.split_dir and not self._is_test:
+            return read_split(self.split_dir, self.step, len(infos))
+        index = self.classes_of(infos)
         if self._is_test:
             foreground = list(self.task.seen(self.step))[1:]
             return np.flatnonzero(index[:, foreground].any(1))

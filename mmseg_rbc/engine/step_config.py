@@ -164,6 +164,9 @@ def _set_crop(cfg: Config) -> None:
             for transform in dataset.get('pipeline', []):
                 if transform['type'] in sizes:
                     transform['crop_size'] = sizes[transform['type']]
+            if f'{phase}_pipeline' in cfg:
+                # MMSeg's inference_model() takes the pipeline from here.
+                cfg[f'{phase}_pipeline'] = dataset.pipeline
     if 'model' in cfg:
         cfg.model.data_preprocessor.size = cfg.crop_size
 

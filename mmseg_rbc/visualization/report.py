@@ -45,6 +45,14 @@ COLUMNS = dict(
     forgetting='forgetting',
 )
 
+BIAS_COLUMNS = dict(
+    flipped='flipped',
+    right='right',
+    lost='of these lost',
+    probability_drop='probability lost',
+    iou_drop='IoU lost',
+)
+
 
 @dataclass
 class Group:
@@ -324,31 +332,34 @@ def _forgetting(groups: Sequence[Group], out_dir: str) -> str:
 def _context_bias(groups: Sequence[Group]) -> str:
     rows = []
     for i, group in enumerate(groups):
-        found = [run.context_bias for run in group.runs if run.context_bias]
-        if not found:
-            continue
-        numbers = over_seeds([bias['mean'] for bias in found])
-        rows.append(
-            [
-                f'{_swatch(i)}{escape(group.name)}',
-                *(
-                    _number(numbers[key])
-                    for key in ('flipped', 'probability_drop', 'iou_drop')
-                ),
+        found = [
+            {
+                key: value
+                for key, value in run.context_bias.get('mean', {}).items()
+                if _is_number(value)
+            }
+            for run in group.runs
+            if run.context_bias
+        ]
+        if found:
+            numbers = over_seeds(found)
+            cells = [
+                _number(numbers[key]) if key in numbers else '-'
+                for key in BIAS_COLUMNS
             ]
-        )
+            rows.append([f'{_swatch(i)}{escape(group.name)}', *cells])
     if not rows:
         return ''
-    head = ['run', 'pixels flipped', 'probability lost', 'IoU lost']
     note = (
-        'What happens to old-class pixels when the classes learnt last are '
+        'What happens to pixels of old classes when the later classes are '
         'erased from the picture, in per cent, mean over old classes: the '
-        'share whose prediction changes, the drop of the probability of the '
-        'true class, and of its IoU. A model without context bias has 0.'
+        'share whose prediction changes; the share that was right, and of '
+        'these what turns wrong; the drop of the probability of the true '
+        'class and of its IoU. Without context bias all but "right" are 0. A '
+        'network that has forgotten its old classes has nothing to lose.'
     )
-    return _section(
-        'Context bias', _table(head, rows) + f'<p class=note>{note}'
-    )
+    table = _table(['run', *BIAS_COLUMNS.values()], rows)
+    return _section('Context bias', f'{table}<p class=note>{note}</p>')
 
 
 def _pictures(pictures: Mapping[str, str]) -> str:

@@ -118,6 +118,8 @@ class CenterCropShortSide(BaseTransform):
 
     Put it after the loading of the mask. ``ori_shape`` becomes the size of
     the crop, so that MMSeg evaluates at that size instead of the image's.
+    An image without a mask, as in inference, is resized but not cropped, and
+    keeps its ``ori_shape``: the prediction covers the whole image.
 
     Required Keys:
 
@@ -145,6 +147,8 @@ class CenterCropShortSide(BaseTransform):
         short = min(height, width)
         resized = (size * height // short, size * width // short)
         _crop_and_resize(results, (0, 0, height, width), resized)
+        if not results.get('seg_fields'):
+            return results
         top, left = (round((side - size) / 2) for side in resized)
         _crop_and_resize(results, (top, left, size, size), (size, size))
         results['ori_shape'] = (size, size)

@@ -24,11 +24,12 @@ class LoadContinualAnnotations(LoadAnnotations):
 
     The stock ``LoadAnnotations`` gives the same labels, with one pass over
     the mask per class and without the checks: a mask of another size than its
-    image, of several channels or with an unknown value raises.
+    image, of several channels or with an unknown value raises. An image
+    without a mask, as in inference, passes.
 
     Required Keys:
 
-    - seg_map_path
+    - seg_map_path (optional)
     - label_map
     - ori_shape (optional)
 
@@ -52,6 +53,8 @@ class LoadContinualAnnotations(LoadAnnotations):
         self.keep_raw = keep_raw
 
     def _load_seg_map(self, results: dict) -> None:
+        if 'seg_map_path' not in results:
+            return
         raw = self._read_mask(results['seg_map_path'])
         self._check_size(raw, results)
         fields = {'gt_seg_map': self._remap(raw, results)}

@@ -1,0 +1,74 @@
+"""From a checkpoint of any step to predictions, without a config."""
+
+from __future__ import annotations
+
+import os.path as osp
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.runner.checkpoint import _load_checkpoint
+from mmseg.apis import inference_model, init_model
+from mmseg.models import EncoderDecoder
+
+from mmseg_rbc.utils.literals import parse_literals
+
+
+def network_config(checkpoint: str) -> Config:
+    """Return the config that a checkpoint was trained with.
+
+    It is read from the checkpoint, or from ``config.py`` beside it, as plain
+    literals: no code in it is executed.
+    """
+    if not osp.isfile(checkpoint):
+        raise FileNotFoundError(
+            f'{checkpoint} does not exist: expected a checkpoint such as '
+            'step_1/final.pth'
+        )
+    text = _load_checkpoint(checkpoint, map_location='cpu').get('meta', {})
+    text = text.get('cfg') or ''
+    beside = osp.join(osp.dirname(checkpoint), 'config.py')
+    if not text and osp.isfile(beside):
+        with open(beside) as file:
+            text = file.read()
+    try:
+        cfg = Config(parse_literals(text))
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(
+            f'the config in {checkpoint} cannot be read ({error}): pass a '
+            'checkpoint of tools/train.py'
+        ) from error
+    if 'model' not in cfg:
+        raise ValueError(
+            f'{checkpoint} holds no config, and there is no config.py with a '
+            'model beside it: pass a checkpoint of tools/train.py'
+        )
+    return cfg
+
+
+def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
+    """Build the network of a checkpoint as a stock segmentor.
+
+    Args:
+        checkpoint: Checkpoint of any step.
+        device: Such as ``cuda:0``.
+
+    Returns:
+        In eval mode, with ``cfg`` and ``dataset_meta`` as MMSeg's
+        ``init_model`` leaves them.
+    """
+    cfg = network_config(checkpoint)
+    for key in ('method', 'previous', 'fuse_teacher', 'auxiliary_weight'):
+        cfg.model.pop(key, None)
+    cfg.model.type = 'EncoderDecoder'
+    return init_model(cfg, checkpoint, device=device)
+
+
+def predict(model: EncoderDecoder, image: str | np.ndarray) -> np.ndarray:
+    """Return the ``(H, W)`` uint8 class indices of an image.
+
+    Args:
+        model: See :func:`load_network`.
+        image: Path, or ``(H, W, 3)`` BGR.
+    """
+    result = inference_model(model, image)
+    return result.pred_sem_seg.data[0].to('cpu').numpy().astype(np.uint8)
