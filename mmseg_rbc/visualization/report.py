@@ -7,18 +7,16 @@ files is escaped.
 
 from __future__ import annotations
 
-import base64
 import csv
 import math
 import os
 import os.path as osp
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import glob
 from html import escape
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from mmseg_rbc.evaluation.continual_metrics import (
     forgetting,
@@ -32,9 +30,20 @@ from mmseg_rbc.evaluation.runs import Run
 from mmseg_rbc.utils.files import write_text
 
 from . import plots
-
-if TYPE_CHECKING:
-    from typing import TypeGuard  # of Python 3.10
+from .html_elements import (
+    chart,
+    duration,
+    file_name,
+    heat_cell,
+    is_number,
+    number,
+    page,
+    picture,
+    plain_number,
+    section,
+    swatch,
+    table,
+)
 
 COLUMNS = dict(
     old='old',
@@ -129,7 +138,7 @@ def write_report(
         for g in groups
         if (numbers := paper_numbers(g.method, *benchmark))
     }
-    page = [
+    sections = [
         _problems(problems),
         _summary(groups, paper),
         _curves(groups, paper, out_dir),
@@ -144,8 +153,8 @@ def write_report(
     _write_csv(groups, out_dir)
     task = ' '.join(filter(None, benchmark))
     path = osp.join(out_dir, 'report.html')
-    body = '\n'.join(filter(None, page))
-    write_text(path, _page(title, task, len(runs), body))
+    body = '\n'.join(filter(None, sections))
+    write_text(path, page(title, task, len(runs), body))
     return path
 
 
@@ -223,7 +232,7 @@ def _summary(
             ' † The paper used other conditions (VOC at 512 pixels, DeepLabV3 '
             'with ResNet-101): not comparable.'
         )
-    return _section('Results', ''.join(tables) + f'<p class=note>{notes}</p>')
+    return section('Results', ''.join(tables) + f'<p class=note>{notes}</p>')
 
 
 def _summary_table(
@@ -243,13 +252,13 @@ def _summary_table(
         total = group.runs[0].num_steps
         seeds = ', '.join(str(run.seed) for run in group.runs)
         row = [
-            f'{_swatch(i)}{escape(group.name)}',
+            f'{swatch(i)}{escape(group.name)}',
             f'{done}' if done == total else f'<b>{done} of {total}</b>',
             escape(seeds),
-            *(_number(numbers[key]) for key in COLUMNS),
+            *(number(numbers[key]) for key in COLUMNS),
         ]
         if joint:
-            row.append(_plain(best - numbers['all']['mean']))
+            row.append(plain_number(best - numbers['all']['mean']))
         if paper:
             values = ' / '.join(
                 f'{value:.1f}' for value in paper.get(group.name, ())
@@ -257,7 +266,7 @@ def _summary_table(
             mark = ' †' if values and not as_in_paper(group) else ''
             row.append(f'<i>{values}{mark}</i>')
         rows.append(row)
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _curves(
@@ -273,7 +282,7 @@ def _curves(
     }
     curves = {g.name: g.curve() for g in groups}
     figure = plots.draw_curves(curves, comparable)
-    return _section('mIoU over the steps', _figure(figure, 'curves', out_dir))
+    return section('mIoU over the steps', chart(figure, 'curves', out_dir))
 
 
 def _heat_maps(groups: Sequence[Group], out_dir: str) -> str:
@@ -281,7 +290,7 @@ def _heat_maps(groups: Sequence[Group], out_dir: str) -> str:
     for group in groups:
         classes, matrix, _ = group.matrix()
         steps = [f'{t}' for t in range(matrix.shape[1])]
-        name = _file_name(group.name)
+        name = file_name(group.name)
         plots.to_png(
             plots.draw_heat_map(
                 matrix, classes, steps, group.name, 'IoU in per cent'
@@ -289,16 +298,16 @@ def _heat_maps(groups: Sequence[Group], out_dir: str) -> str:
             osp.join(out_dir, f'heatmap_{name}.png'),
         )
         rows = [
-            [escape(c), *(_cell(v) for v in values)]
+            [escape(c), *(heat_cell(v) for v in values)]
             for c, values in zip(classes, matrix)
         ]
-        table = _table(['class', *(f'step {s}' for s in steps)], rows, 'heat')
+        cells = table(['class', *(f'step {s}' for s in steps)], rows, 'heat')
         opened = ' open' if len(groups) <= 3 else ''
         parts.append(
             f'<details{opened}><summary>{escape(group.name)}</summary>'
-            f'{table}</details>'
+            f'{cells}</details>'
         )
-    return _section('IoU of every class in every step', ''.join(parts))
+    return section('IoU of every class in every step', ''.join(parts))
 
 
 def _forgetting(groups: Sequence[Group], out_dir: str) -> str:
@@ -326,7 +335,7 @@ def _forgetting(groups: Sequence[Group], out_dir: str) -> str:
         for label, row in lost.items()
     }
     figure = plots.draw_bars(bars, order, 'IoU lost since it was learnt')
-    return _section('Forgetting', _figure(figure, 'forgetting', out_dir))
+    return section('Forgetting', chart(figure, 'forgetting', out_dir))
 
 
 def _context_bias(groups: Sequence[Group]) -> str:
@@ -336,7 +345,7 @@ def _context_bias(groups: Sequence[Group]) -> str:
             {
                 key: value
                 for key, value in run.context_bias.get('mean', {}).items()
-                if _is_number(value)
+                if is_number(value)
             }
             for run in group.runs
             if run.context_bias
@@ -344,10 +353,10 @@ def _context_bias(groups: Sequence[Group]) -> str:
         if found:
             numbers = over_seeds(found)
             cells = [
-                _number(numbers[key]) if key in numbers else '-'
+                number(numbers[key]) if key in numbers else '-'
                 for key in BIAS_COLUMNS
             ]
-            rows.append([f'{_swatch(i)}{escape(group.name)}', *cells])
+            rows.append([f'{swatch(i)}{escape(group.name)}', *cells])
     if not rows:
         return ''
     note = (
@@ -358,21 +367,23 @@ def _context_bias(groups: Sequence[Group]) -> str:
         'class and of its IoU. Without context bias all but "right" are 0. A '
         'network that has forgotten its old classes has nothing to lose.'
     )
-    table = _table(['run', *BIAS_COLUMNS.values()], rows)
-    return _section('Context bias', f'{table}<p class=note>{note}</p>')
+    body = table(['run', *BIAS_COLUMNS.values()], rows)
+    drawn = [
+        path
+        for group in groups
+        for run in group.runs
+        for path in glob(osp.join(run.path, 'step_*', 'co_occurrence.png'))
+    ]
+    caption = 'Context of the old classes in the training data'
+    body += f'<p class=note>{note}</p>'
+    if drawn:
+        body += picture(caption, drawn[-1])
+    return section('Context bias', body)
 
 
 def _pictures(pictures: Mapping[str, str]) -> str:
-    parts = []
-    for caption, path in pictures.items():
-        with open(path, 'rb') as file:
-            data = base64.b64encode(file.read()).decode()
-        parts.append(
-            f'<figure class=scroll><img alt="{escape(caption)}" '
-            f'src="data:image/png;base64,{data}">'
-            f'<figcaption>{escape(caption)}</figcaption></figure>'
-        )
-    return _section('Predictions', ''.join(parts)) if parts else ''
+    parts = [picture(caption, path) for caption, path in pictures.items()]
+    return section('Predictions', ''.join(parts)) if parts else ''
 
 
 def _losses(groups: Sequence[Group], out_dir: str) -> str:
@@ -380,14 +391,14 @@ def _losses(groups: Sequence[Group], out_dir: str) -> str:
     for group in groups:
         points = []
         for step, scalars in enumerate(group.runs[0].scalars):
-            found = [s for s in scalars if _is_number(s.get('loss'))]
+            found = [s for s in scalars if is_number(s.get('loss'))]
             last = max((s['iter'] for s in found), default=1)
             points += [(step + s['iter'] / last, s['loss']) for s in found]
         losses[group.name] = points
     if not any(losses.values()):
         return ''
     figure = plots.draw_losses(losses)
-    return _section('Training', _figure(figure, 'losses', out_dir))
+    return section('Training', chart(figure, 'losses', out_dir))
 
 
 def _costs(groups: Sequence[Group]) -> str:
@@ -395,18 +406,18 @@ def _costs(groups: Sequence[Group]) -> str:
     for i, group in enumerate(groups):
         for run in group.runs:
             seconds = [step.get('seconds') for step in run.finished]
-            known = [s for s in seconds if _is_number(s)]
+            known = [s for s in seconds if is_number(s)]
             memory = [step.get('peak_memory_mb') for step in run.finished]
             resumed = any(step.get('resumed') for step in run.finished)
             rows.append(
                 [
-                    f'{_swatch(i)}{escape(group.name)}',
+                    f'{swatch(i)}{escape(group.name)}',
                     escape(str(run.seed)),
-                    _duration(sum(known)) + ('*' if resumed else ''),
+                    duration(sum(known)) + ('*' if resumed else ''),
                     ', '.join(
-                        _duration(s) if _is_number(s) else '?' for s in seconds
+                        duration(s) if is_number(s) else '?' for s in seconds
                     ),
-                    escape(str(max(filter(_is_number, memory), default='?'))),
+                    escape(str(max(filter(is_number, memory), default='?'))),
                     escape(str(run.first('versions', {}).get('device', '?'))),
                 ]
             )
@@ -415,7 +426,7 @@ def _costs(groups: Sequence[Group]) -> str:
         '<p class=note>Wall-clock time with evaluation. * A resumed step '
         'counts from where it went on.</p>'
     )
-    return _section('Time and memory', _table(head, rows) + note)
+    return section('Time and memory', table(head, rows) + note)
 
 
 def _settings(groups: Sequence[Group]) -> str:
@@ -437,79 +448,7 @@ def _settings(groups: Sequence[Group]) -> str:
             f'evaluation: {escape(evaluated)}</p>'
             f'<pre class=scroll>{escape(run.config())}</pre></details>'
         )
-    return _section('Configs and versions', ''.join(parts)) if parts else ''
-
-
-# Elements
-
-
-def _section(title: str, content: str) -> str:
-    return f'<section><h2>{escape(title)}</h2>{content}</section>'
-
-
-def _figure(figure: Figure, name: str, out_dir: str) -> str:
-    plots.to_png(figure, osp.join(out_dir, f'{name}.png'))
-    return f'<div class="scroll chart">{plots.to_svg(figure)}</div>'
-
-
-def _table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = ''
-) -> str:
-    """Return a table; the cells are HTML, the head is text."""
-    top = ''.join(f'<th>{escape(name)}</th>' for name in head)
-    body = ''.join(
-        '<tr>'
-        + ''.join(
-            cell if cell.startswith('<td') else f'<td>{cell}</td>'
-            for cell in row
-        )
-        + '</tr>'
-        for row in rows
-    )
-    return (
-        f'<div class=scroll><table class="{kind}"><thead><tr>{top}</tr>'
-        f'</thead><tbody>{body}</tbody></table></div>'
-    )
-
-
-def _cell(value: float) -> str:
-    """Return a cell of the heat map."""
-    if math.isnan(value):
-        return '<td></td>'
-    return f'<td style="--v:{min(max(value, 0), 100):.0f}%">{value:.1f}</td>'
-
-
-def _swatch(index: int) -> str:
-    colour = plots.line_style(index)['color']
-    return f'<span class=swatch style="background:{colour}"></span>'
-
-
-def _number(value: Mapping[str, Any]) -> str:
-    if math.isnan(value['mean']):
-        return '-'
-    text = f'{value["mean"]:.1f}'
-    std = value['std']
-    return text if math.isnan(std) else f'{text} <small>± {std:.1f}</small>'
-
-
-def _plain(value: float) -> str:
-    return '-' if math.isnan(value) else f'{value:.1f}'
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f'{hours} h {minutes:02d} min'
-    return f'{minutes} min {rest:02d} s' if minutes else f'{rest} s'
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and math.isfinite(value)
-
-
-def _file_name(name: str) -> str:
-    return ''.join(c if c.isalnum() or c in '-_.' else '_' for c in name)
+    return section('Configs and versions', ''.join(parts)) if parts else ''
 
 
 def _write_csv(groups: Sequence[Group], out_dir: str) -> None:
@@ -537,59 +476,3 @@ def _write_csv(groups: Sequence[Group], out_dir: str) -> None:
                 for c, t in np.argwhere(~np.isnan(matrix)):
                     value = f'{matrix[c, t]:.4f}'
                     writer.writerow([run.name, run.seed, t, classes[c], value])
-
-
-STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24;
-  --soft: #5b6570; --line: #d9dee3; --hot: #2a9d62; --warn: #fff4d6;
-  --card: #f7f8fa; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171a;
-  --ink: #e6e8ea; --soft: #9aa4ae; --line: #343a41; --hot: #2a9d62;
-  --warn: #3a3118; --card: #1b1f23; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.2rem; max-width: 72rem; color: var(--ink);
-  background: var(--paper); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; margin: .3rem 0; line-height: 1.2; }
-h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
-p.note, header p { color: var(--soft); font-size: .9rem; max-width: 46rem; }
-aside { background: var(--warn); border-radius: .5rem; padding: .7rem 1rem;
-  margin: 1rem 0; overflow-wrap: anywhere; }
-aside ul { margin: .3rem 0 0; padding-left: 1.2rem; }
-.scroll { overflow-x: auto; max-width: 100%; }
-table { border-collapse: collapse; font-size: .9rem;
-  font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .7rem; text-align: right; white-space: nowrap;
-  border-bottom: 1px solid var(--line); }
-th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
-  background: var(--paper); }
-table.heat td[style] { background: color-mix(in srgb,
-  var(--hot) var(--v), var(--paper)); }
-small { color: var(--soft); }
-.swatch { display: inline-block; width: .8em; height: .8em; margin-right: .5em;
-  border-radius: .2em; }
-.chart svg { width: 100%; min-width: 36rem; height: auto; display: block; }
-figure { margin: 0 0 1rem; }
-figure img { max-width: none; background: #fff; }
-figcaption { color: var(--soft); font-size: .9rem; }
-details { border: 1px solid var(--line); border-radius: .5rem;
-  padding: .4rem .8rem; margin: .5rem 0; background: var(--paper); }
-summary { cursor: pointer; overflow-wrap: anywhere; }
-pre { background: var(--card); padding: .8rem; font-size: .8rem; }
-@media (max-width: 40rem) { body { padding: .8rem; }
-  th, td { padding: .25rem .45rem; }
-  td:first-child { max-width: 9rem; overflow: hidden;
-    text-overflow: ellipsis; } }
-"""
-
-
-def _page(title: str, task: str, number: int, body: str) -> str:
-    runs = f'{number} run' + ('' if number == 1 else 's')
-    about = f'{runs} of task {task}' if task else runs
-    return (
-        '<!doctype html>\n<html lang=en>\n<head><meta charset=utf-8>'
-        '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><style>{STYLE}</style></head>\n'
-        f'<body><header><h1>{escape(title)}</h1><p>{escape(about)}</p>'
-        f'</header>\n{body}\n</body>\n</html>\n'
-    )
