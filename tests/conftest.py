@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from PIL import Image
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.datasets.shapes import make_shapes
+from mmseg_rbc.engine import run_sequence
 
 REPO = Path(__file__).parents[1]
 
@@ -40,26 +42,39 @@ def tiny_root(tmp_path_factory) -> str:
     return str(root)
 
 
+def make_tiny_config(
+    root: str, method: str = 'rbc', **options
+) -> tuple[Config, dict]:
+    """Return a config of two quick steps (15-5), and its options."""
+    name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
+    cfg = Config.fromfile(REPO / 'configs' / method / name)
+    merged = {
+        'continual.task': '15-5',
+        'continual.data_root': root,
+        'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
+        'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
+        'crop_size': (32, 32),
+        'default_hooks.checkpoint.interval': 1,
+        **options,
+    }
+    cfg.merge_from_dict(merged)
+    return cfg, merged
+
+
 @pytest.fixture
 def tiny_config(tiny_root):
-    """Return a config of two quick steps (15-5) on the tiny data."""
+    """Return :func:`make_tiny_config` on the tiny data."""
+    return partial(make_tiny_config, tiny_root)
 
-    def load(method: str = 'rbc', **options) -> tuple[Config, dict]:
-        name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
-        cfg = Config.fromfile(REPO / 'configs' / method / name)
-        merged = {
-            'continual.task': '15-5',
-            'continual.data_root': tiny_root,
-            'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
-            'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
-            'crop_size': (32, 32),
-            'default_hooks.checkpoint.interval': 1,
-            **options,
-        }
-        cfg.merge_from_dict(merged)
-        return cfg, merged
 
-    return load
+@pytest.fixture(scope='session')
+def tiny_run(tiny_root, tmp_path_factory) -> Path:
+    """Return the work dir of a finished run of two steps."""
+    init_default_scope('mmseg')
+    work_dir = tmp_path_factory.mktemp('tiny_run') / 'plop'
+    cfg, options = make_tiny_config(tiny_root, 'plop')
+    run_sequence(cfg, str(work_dir), options=options)
+    return work_dir
 
 
 @pytest.fixture

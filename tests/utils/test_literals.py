@@ -1,0 +1,38 @@
+"""Configs as literals."""
+
+import pytest
+from mmengine.config import Config
+
+from mmseg_rbc.utils.literals import parse_literals
+
+
+def test_what_mmengine_prints(tmp_path):
+    content = dict(
+        a=dict(b=[1, -2.5, None], c=('d', "it's"), e=True),
+        f={'with space': dict(g=1e-4), 3: []},
+        h='a\nb',
+        i=dict(),
+        j=[dict(type='A', k=(1, 2)), dict(type='B')],
+        l=float('inf'),
+    )
+    for formatted in (True, False):
+        cfg = Config(content, format_python_code=formatted)
+        assert parse_literals(cfg.pretty_text) == cfg.to_dict()
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'import os',
+        'a = open("x")',
+        'a = dict(b=__import__("os"))',
+        'a = [x for x in ()]',
+        'a.b = 1',
+        'a = dict(**{})',
+        'a = dict([1])',
+        'def f(): pass',
+    ],
+)
+def test_anything_else_raises(text):
+    with pytest.raises(ValueError):
+        parse_literals(text)
