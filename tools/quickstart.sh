@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Install, make a small synthetic data set, run the six steps of task 15-1 with
-# RBC and with fine-tuning on the CPU, and print both results.
+# RBC and with fine-tuning on the CPU, print both results, and make a report
+# with pictures.
 #
 # Everything lies in data/shapes and work_dirs/quickstart; finished parts are
 # not run again.
@@ -22,8 +23,17 @@ for method in rbc ft; do
         --work-dir "work_dirs/quickstart/$method" \
         --init-from work_dirs/quickstart/rbc --resume
 done
+for method in rbc ft; do
+    python tools/analysis_tools/context_bias.py \
+        "work_dirs/quickstart/$method/step_5/final.pth"
+done
+python tools/analysis_tools/report.py \
+    work_dirs/quickstart/rbc work_dirs/quickstart/ft --images 3 \
+    --title 'Quick start: 15-1 on synthetic shapes' \
+    --out work_dirs/quickstart/report
 echo
 for method in rbc ft; do
     python tools/analysis_tools/print_summary.py "work_dirs/quickstart/$method"
 done
 echo "duplets: work_dirs/quickstart/duplets.png"
+echo "report: work_dirs/quickstart/report/report.html"

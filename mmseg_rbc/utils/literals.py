@@ -31,22 +31,30 @@ def parse_literals(text: str) -> dict[str, Any]:
 
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
-        name = getattr(node.func, 'id', None)
-        if name == 'dict' and not node.args:
-            return {
-                str(keyword.arg): _value(keyword.value)
-                for keyword in node.keywords
-            }
-        if name == 'float' and len(node.args) == 1:
-            return float(ast.literal_eval(node.args[0]))
-        raise ValueError(f'line {node.lineno} of the config calls a function')
+        return _call(node)
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         kind = {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)]
         return kind(_value(item) for item in node.elts)
     if isinstance(node, ast.Dict):
         return {
-            ast.literal_eval(key): _value(value)
+            # A key is missing in {**a}.
+            ast.literal_eval(key or node): _value(value)
             for key, value in zip(node.keys, node.values)
-            if key is not None
         }
+    if isinstance(node, ast.Name) and node.id in ('inf', 'nan'):
+        return float(node.id)
     return ast.literal_eval(node)
+
+
+def _call(node: ast.Call) -> Any:
+    """Return ``dict(a=1)``, ``dict({'a': 1})`` or ``float('inf')``."""
+    name = getattr(node.func, 'id', None)
+    named = {keyword.arg: _value(keyword.value) for keyword in node.keywords}
+    is_plain = all(keyword.arg for keyword in node.keywords)
+    if name == 'dict' and is_plain and not node.args:
+        return named
+    if name == 'dict' and not named and isinstance(node.args[0], ast.Dict):
+        return _value(node.args[0])
+    if name == 'float' and not named and len(node.args) == 1:
+        return float(ast.literal_eval(node.args[0]))
+    raise ValueError(f'line {node.lineno} of the config calls a function')

@@ -265,3 +265,15 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
     ]
     assert thresholds[0] == thresholds[1]
     assert '[2/2]' in logs[0] and '[2/2]' in logs[1]
+
+
+def test_tensorboard_of_each_step(rbc_run, tiny_config, tmp_path):
+    """A further backend of MMEngine's visualizer works unchanged."""
+    work_dir, *_ = rbc_run
+    shutil.copytree(work_dir / 'step_0', tmp_path / 'step_0')
+    backends = [dict(type='LocalVisBackend')]
+    backends.append(dict(type='TensorboardVisBackend'))
+    cfg, options = tiny_config('ft', **{'visualizer.vis_backends': backends})
+    run_sequence(cfg, str(tmp_path), options=options)
+    (events,) = (tmp_path / 'step_1').glob('*/vis_data/events.out.*')
+    assert b'loss_ce' in events.read_bytes()
