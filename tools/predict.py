@@ -1,8 +1,8 @@
 """Segment an image, or all images of a folder, with a checkpoint of any step.
 
 No config is needed: it is in the checkpoint. For each image it writes
-<name>.png (the image, its segmentation and a legend) and <name>_mask.png (the
-class indices, which classes.json names).
+vis/<name>.png (the image, its segmentation and a legend) and pred/<name>.png
+(the class indices, which classes.json names).
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os.path as osp
 import time
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.apis import load_network, predict
@@ -66,6 +66,16 @@ def find_images(path: str) -> list[str]:
     return found
 
 
+def result_names(paths: list[str]) -> list[str]:
+    """Return the file names of results; a.jpg and a.png stay apart."""
+    names = [osp.basename(path) for path in paths]
+    stems = [osp.splitext(name)[0] for name in names]
+    return [
+        f'{stem if stems.count(stem) == 1 else name}.png'
+        for stem, name in zip(stems, names)
+    ]
+
+
 def main() -> None:
     """Run the command line."""
     args = parse_args()
@@ -74,7 +84,8 @@ def main() -> None:
         model = load_network(args.checkpoint, args.device)
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(str(error)) from None
-    os.makedirs(args.out, exist_ok=True)
+    for folder in ('vis', 'pred'):
+        os.makedirs(osp.join(args.out, folder), exist_ok=True)
     classes = list(model.dataset_meta['classes'])
     write_text(
         osp.join(args.out, 'classes.json'),
@@ -83,11 +94,11 @@ def main() -> None:
     palette = np.array(model.dataset_meta['palette'], np.uint8)
     failed = []
     start = time.monotonic()
-    for i, path in enumerate(paths, start=1):
-        name = osp.splitext(osp.basename(path))[0]
+    for i, (path, name) in enumerate(zip(paths, result_names(paths)), 1):
         try:
             with Image.open(path) as file:
-                image = np.array(file.convert('RGB'))
+                upright = ImageOps.exif_transpose(file)
+                image = np.array(upright.convert('RGB'))
         except OSError as error:
             failed.append(path)
             print(f'{path} cannot be read ({error}): left out')
@@ -95,9 +106,9 @@ def main() -> None:
         labels = predict(model, np.ascontiguousarray(image[..., ::-1]))
         mask = Image.fromarray(labels)
         mask.putpalette(palette.flatten().tolist())
-        mask.save(osp.join(args.out, f'{name}_mask.png'))
+        mask.save(osp.join(args.out, 'pred', name))
         overlay = draw_overlay(image, labels, classes, palette, args.opacity)
-        overlay.save(osp.join(args.out, f'{name}.png'))
+        overlay.save(osp.join(args.out, 'vis', name))
         eta = (time.monotonic() - start) / i * (len(paths) - i)
         print(f'{i}/{len(paths)} {path}, eta {eta:.0f} s', flush=True)
     print(f'results: {args.out}')

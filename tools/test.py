@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.sequence import init_cpu_group, runtime_config
+from mmseg_rbc.engine.sequence import init_processes, runtime_config
 
 
 def parse_args() -> argparse.Namespace:
@@ -76,7 +76,7 @@ def main() -> None:
     options = dict(args.cfg_options or {})
     cfg.merge_from_dict(options)
     init_default_scope('mmseg')
-    init_cpu_group(args.launcher)
+    init_processes(args.launcher, cfg.get('env_cfg', {}))
     step = checkpoint_step(args.checkpoint)
     folder = args.work_dir or osp.join(osp.dirname(args.checkpoint), 'test')
     cfg = step_config(cfg, step, folder, options=options)

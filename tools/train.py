@@ -13,7 +13,7 @@ from mmengine.registry import init_default_scope
 from mmengine.utils import import_modules_from_strings
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.sequence import init_cpu_group, run_sequence
+from mmseg_rbc.engine.sequence import init_processes, run_sequence
 from mmseg_rbc.evaluation.summary import summary_table
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     import_modules_from_strings(**cfg.get('custom_imports', {}))
     cfg.launcher = args.launcher
     init_default_scope('mmseg')
-    init_cpu_group(args.launcher)
+    init_processes(args.launcher, cfg.get('env_cfg', {}))
     name = osp.splitext(osp.basename(args.config))[0]
     work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
     results = run_sequence(

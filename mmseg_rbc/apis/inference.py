@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path as osp
 
+import mmcv
 import numpy as np
 from mmengine.config import Config
 from mmengine.runner.checkpoint import _load_checkpoint
@@ -60,7 +61,13 @@ def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
     for key in ('method', 'previous', 'fuse_teacher', 'auxiliary_weight'):
         cfg.model.pop(key, None)
     cfg.model.type = 'EncoderDecoder'
-    return init_model(cfg, checkpoint, device=device)
+    try:
+        return init_model(cfg, checkpoint, device=device)
+    except KeyError as error:
+        raise ValueError(
+            f'the network of {checkpoint} cannot be built ({error}): import '
+            'the module that registers its parts first'
+        ) from error
 
 
 def predict(model: EncoderDecoder, image: str | np.ndarray) -> np.ndarray:
@@ -70,5 +77,8 @@ def predict(model: EncoderDecoder, image: str | np.ndarray) -> np.ndarray:
         model: See :func:`load_network`.
         image: Path, or ``(H, W, 3)`` BGR.
     """
+    if isinstance(image, str):
+        # MMSeg would take no path after the first array.
+        image = mmcv.imread(image)
     result = inference_model(model, image)
     return result.pred_sem_seg.data[0].to('cpu').numpy().astype(np.uint8)

@@ -20,11 +20,10 @@ from mmengine.config import Config
 
 from .sequence import FINISHED, read_finished
 from .step_config import (
-    base_datasets,
     config_task,
-    step_config,
     step_dir,
     step_identity,
+    training_settings,
 )
 
 
@@ -93,6 +92,13 @@ def plan_jobs(
             stem = osp.splitext(osp.basename(config))[0]
             folder = osp.join(work_dir, stem, f'seed_{seed}')
             job = Job(config, seed, folder, cfg)
+            for other in jobs:
+                if other.work_dir == folder:
+                    raise ValueError(
+                        f'{other.config} and {config} with seed {seed} would '
+                        f'both run in {folder}: give each config a name of '
+                        'its own, and each seed once'
+                    )
             owner = owners.setdefault(f'{seed} {base_key(cfg)}', job)
             job.shares = None if owner is job else owner
             jobs.append(job)
@@ -100,23 +106,9 @@ def plan_jobs(
 
 
 def base_key(cfg: Config) -> str:
-    """Return a text that is the same for configs with the same step 0.
-
-    The name of the task does not matter: 15-5 and 15-1 begin alike.
-    """
-    step = step_config(cfg, 0)
-    for dataset in base_datasets(step.train_dataloader.dataset):
-        dataset.pop('task', None)
-    parts = (
-        'model',
-        'train_dataloader',
-        'optim_wrapper',
-        'param_scheduler',
-        'train_cfg',
-        'custom_hooks',
-    )
-    training = {part: step.get(part) for part in parts}
-    return json.dumps([step_identity(cfg, 0), training], sort_keys=True)
+    """Return a text that is the same for configs with the same step 0."""
+    key = [step_identity(cfg, 0), training_settings(cfg, 0)]
+    return json.dumps(key, sort_keys=True)
 
 
 def job_command(
@@ -130,11 +122,13 @@ def job_command(
         train_tool: Path of ``tools/train.py``.
         options: ``KEY=VALUE`` for ``--cfg-options``.
     """
-    environment = dict(os.environ)
+    on_cpu = device == 'cpu'
+    environment = dict(
+        os.environ, CUDA_VISIBLE_DEVICES='' if on_cpu else device
+    )
     command = [sys.executable]
     tail: list[str] = []
-    if device != 'cpu':
-        environment['CUDA_VISIBLE_DEVICES'] = device
+    if not on_cpu:
         processes = len(device.split(','))
         if processes > 1:
             command += ['-m', 'torch.distributed.run', '--standalone']

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import os
 import os.path as osp
 import shutil
@@ -20,15 +21,20 @@ from typing import Any
 import torch
 from mmengine.config import Config
 from mmengine.device import get_device
-from mmengine.dist import barrier, get_dist_info
+from mmengine.dist import barrier, get_dist_info, init_dist, is_distributed
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
 from mmengine.runner import Runner
 from mmengine.runner.checkpoint import _load_checkpoint
+from mmengine.utils.dl_utils import set_multi_processing
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.models.teacher import load_previous_step
-from mmseg_rbc.utils.environment import peak_memory, versions
+from mmseg_rbc.utils.environment import (
+    peak_memory,
+    reset_peak_memory,
+    versions,
+)
 from mmseg_rbc.utils.files import write_text
 
 from .hooks.importance_hook import IMPORTANCE
@@ -38,6 +44,7 @@ from .step_config import (
     step_config,
     step_dir,
     step_identity,
+    training_settings,
 )
 
 FINISHED = 'finished.json'
@@ -74,8 +81,10 @@ def run_sequence(
     images = count_images(cfg)
     wanted = range(task.num_steps) if steps is None else steps
     for step in wanted:
-        if read_finished(work_dir, step, cfg):
-            print_log(f'step {step} is finished: skipped', 'current')
+        settings = training_settings(cfg, step, options)
+        done = read_finished(work_dir, step, cfg)
+        if done:
+            _say_skipped(step, done, settings)
             continue
         adopts = step == 0 and init_from and init_from != work_dir
         final = _adopt(str(init_from), work_dir, cfg) if adopts else ''
@@ -88,18 +97,38 @@ def run_sequence(
             options,
         )
         _fit_to_data(step_cfg, images, step)
-        run_step(step_cfg, resume, final)
+        run_step(step_cfg, resume, final, settings)
         write_summary(work_dir, cfg)
     return write_summary(work_dir, cfg)
 
 
-def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
+def _say_skipped(step: int, done: dict, settings: dict[str, str]) -> None:
+    print_log(f'step {step} is finished: skipped', 'current')
+    known = done.get('settings') or {}
+    changed = [part for part in known if known[part] != settings.get(part)]
+    if changed and not done.get('adopted'):
+        print_log(
+            f'step {step} was trained with other settings in '
+            f'{", ".join(changed)}: its result is kept, use another '
+            '--work-dir to train it with these',
+            'current',
+            logging.WARNING,
+        )
+
+
+def run_step(
+    cfg: Config,
+    resume: bool = False,
+    final: str = '',
+    settings: Mapping[str, str] | None = None,
+) -> None:
     """Train and evaluate one step, then mark it as finished.
 
     Args:
         cfg: The complete config of the step.
         resume: Whether to continue from the last checkpoint.
         final: A trained network of this step, which is only evaluated.
+        settings: What to write down as :func:`training_settings`.
     """
     cfg = plain_config(cfg)
     last = _last_checkpoint(cfg.work_dir) if resume and not final else None
@@ -110,6 +139,7 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
         os.makedirs(cfg.work_dir, exist_ok=True)
         plain_config(cfg, resume=False, load_from=None).dump(pinned)
     start = time.monotonic()
+    reset_peak_memory()
     runner = Runner.from_cfg(runtime_config(cfg))
     result = LastResult()
     runner.register_hook(result)
@@ -125,9 +155,11 @@ def run_step(cfg: Config, resume: bool = False, final: str = '') -> None:
             **_base_meta(cfg),
             metrics=metrics,
             conditions=conditions(cfg),
+            settings=settings,
             seed=cfg.get('randomness', {}).get('seed'),
             seconds=round(time.monotonic() - start, 1),
             resumed=cfg.resume,
+            adopted=bool(final),
             peak_memory_mb=peak_memory(),
             versions=versions(),
         )
@@ -261,10 +293,28 @@ def _has_accelerator() -> bool:
     return get_device() != 'cpu'
 
 
-def init_cpu_group(launcher: str) -> None:
-    """Start a gloo group where MMEngine would ask for CUDA."""
-    if launcher == 'none' or _has_accelerator():
+def init_processes(launcher: str, env_cfg: Mapping[str, Any]) -> None:
+    """Start the process group before anything asks for the number of ranks.
+
+    The Runner would start it too, but the first step is shared out before
+    there is a Runner. Without an accelerator MMEngine would ask for CUDA, so
+    gloo is started here.
+
+    Args:
+        launcher: ``none``, ``pytorch``, ``slurm`` or ``mpi``.
+        env_cfg: Of the config, with ``mp_cfg`` and ``dist_cfg``.
+    """
+    if launcher == 'none' or is_distributed():
         return
+    if _has_accelerator():
+        set_multi_processing(**env_cfg.get('mp_cfg', {}), distributed=True)
+        init_dist(launcher, **env_cfg.get('dist_cfg', {}))
+        return
+    if 'MASTER_ADDR' not in os.environ:
+        raise RuntimeError(
+            'several processes without an accelerator need torchrun, which '
+            'sets MASTER_ADDR: use tools/dist_train.sh or tools/dist_test.sh'
+        )
     torch.distributed.init_process_group('gloo')
 
 

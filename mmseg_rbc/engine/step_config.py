@@ -9,6 +9,8 @@ complete config of one step, which MMSeg's own tools can run.
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import os.path as osp
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -69,8 +71,17 @@ def config_task(cfg: Config) -> Task:
             f'{cfg.filename} has no continual.task: inherit a file of '
             'configs/_base_/tasks, or pass --cfg-options continual.task=15-1'
         )
-    joint = cfg.get('method', {}).get('joint')
-    return _make_task(cfg, 'offline' if joint else continual['task'])
+    return _make_task(cfg, _trained_task(cfg))
+
+
+def _trained_task(cfg: Config) -> Any:
+    """Return the task as the data sets take it: one step for Joint."""
+    task = cfg.continual['task']
+    if not cfg.get('method', {}).get('joint'):
+        return task
+    if isinstance(task, str):
+        return 'offline'
+    return [[name for step in task for name in step]]
 
 
 def _make_task(cfg: Config, task: Any) -> Task:
@@ -100,6 +111,37 @@ def step_identity(cfg: Config, step: int) -> dict[str, Any]:
     return dict(identity, task=task.name)
 
 
+def training_settings(
+    cfg: Config, step: int, options: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Return what decides how a step trains, as short digests by part.
+
+    Paths of work dirs and the number of processes do not matter, nor does
+    the name of the task: 15-5 and 15-1 begin alike.
+    """
+    step_cfg = step_config(cfg, step, options=options)
+    for dataset in base_datasets(step_cfg.train_dataloader.dataset):
+        dataset.pop('task', None)
+    for key in ('num_workers', 'persistent_workers'):
+        step_cfg.train_dataloader.pop(key, None)
+    parts = (
+        'model',
+        'train_dataloader',
+        'optim_wrapper',
+        'param_scheduler',
+        'train_cfg',
+        'custom_hooks',
+    )
+    texts = {
+        part: json.dumps(step_cfg.get(part), sort_keys=True, default=str)
+        for part in parts
+    }
+    return {
+        part: hashlib.sha256(text.encode()).hexdigest()[:12]
+        for part, text in texts.items()
+    }
+
+
 def config_classes(cfg: Config) -> list[str]:
     """Return all class names of the training data, background first."""
     dataset = next(base_datasets(cfg.train_dataloader.dataset))
@@ -127,11 +169,8 @@ def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
 
 def _set_data(cfg: Config, step: int) -> None:
     """Tell the data sets their step, and erase where the method does."""
-    method = cfg.get('method', {})
-    erase = method.get('erase')
-    continual = dict(cfg.continual, step=step)
-    if method.get('joint'):
-        continual['task'] = 'offline'
+    erase = cfg.get('method', {}).get('erase')
+    continual = dict(cfg.continual, task=_trained_task(cfg), step=step)
     for phase in ('train', 'val', 'test'):
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
@@ -155,9 +194,10 @@ def _set_crop(cfg: Config) -> None:
 
     A value that lists of transforms share cannot be inherited otherwise.
     """
-    sizes = dict(
-        RandomResizedCrop=cfg.crop_size, CenterCropShortSide=min(cfg.crop_size)
-    )
+    size = cfg.crop_size
+    if isinstance(size, int):
+        size = (size, size)
+    sizes = dict(RandomResizedCrop=size, CenterCropShortSide=min(size))
     for phase in ('train', 'val', 'test'):
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
@@ -168,7 +208,7 @@ def _set_crop(cfg: Config) -> None:
                 # MMSeg's inference_model() takes the pipeline from here.
                 cfg[f'{phase}_pipeline'] = dataset.pipeline
     if 'model' in cfg:
-        cfg.model.data_preprocessor.size = cfg.crop_size
+        cfg.model.data_preprocessor.size = size
 
 
 def _set_model(
@@ -250,10 +290,11 @@ def _set_runtime(cfg: Config, task: Task, step: int, folder: str) -> None:
         last_step=task.num_steps - 1,
     )
     for phase in ('val', 'test'):
-        evaluator = cfg.get(f'{phase}_evaluator') or {}
-        if evaluator.get('type') == 'ContinualIoUMetric':
-            evaluator['out_file'] = osp.join(folder, 'metrics.json')
-            if cfg.get('method', {}).get('joint'):
-                # Trained at once, but compared by the groups of the task.
-                split = _make_task(cfg, cfg.continual['task'])
-                evaluator['num_base'] = len(split.seen(0))
+        found = cfg.get(f'{phase}_evaluator') or []
+        for evaluator in found if isinstance(found, list) else [found]:
+            if evaluator.get('type') == 'ContinualIoUMetric':
+                evaluator['out_file'] = osp.join(folder, 'metrics.json')
+                if cfg.get('method', {}).get('joint'):
+                    # Trained at once, but compared by the groups of the task.
+                    split = _make_task(cfg, cfg.continual['task'])
+                    evaluator['num_base'] = len(split.seen(0))

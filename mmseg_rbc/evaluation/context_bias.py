@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from mmseg.models.utils import resize
 from torch import Tensor
 
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
@@ -125,7 +124,7 @@ class ContextBias:
 @torch.no_grad()
 def measure_network(
     model: Any,
-    samples: Iterable[dict],
+    dataset: Iterable[dict],
     num_old: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -133,30 +132,31 @@ def measure_network(
 
     Args:
         model: A segmentor in eval mode with ``dataset_meta``.
-        samples: What an evaluation data set yields: ``inputs``
+        dataset: What an evaluation data set yields: ``inputs``
             ``(3, H, W)`` and ``data_samples`` with labels.
         num_old: The classes that stay; all later ones are erased.
         progress: Called with the number of samples so far.
     """
     classes = model.dataset_meta['classes']
     bias = ContextBias(num_old, len(classes))
-    for number, sample in enumerate(samples, start=1):
+    for number, sample in enumerate(dataset, start=1):
         label = sample['data_samples'].gt_sem_seg.data[0].long()
         erased = bias.erase(sample['inputs'], label)
         if erased is not None:
+            again = sample['data_samples'].clone()
             data = model.data_preprocessor(
                 dict(
                     inputs=[sample['inputs'], erased],
-                    data_samples=[sample['data_samples']] * 2,
+                    data_samples=[sample['data_samples'].clone(), again],
                 ),
                 training=False,
             )
-            logits = model.encode_decode(
-                data['inputs'],
-                [s.metainfo for s in data['data_samples']],
-            )
-            size = (label.shape[0], label.shape[1])
-            full, without = resize(logits.float().cpu(), size, mode='bilinear')
+            samples = data['data_samples']
+            metas = [sample.metainfo for sample in samples]
+            logits = model.inference(data['inputs'], metas)
+            # Padding is cut off, and the size is that of the label.
+            results = model.postprocess_result(logits, samples)
+            full, without = (r.seg_logits.data.float().cpu() for r in results)
             bias.update(full, without, label)
         progress(number)
     return bias.result(classes)

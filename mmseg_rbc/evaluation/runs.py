@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from glob import glob
+from glob import escape, glob
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,10 @@ class Run:
         return self.name.split('_')[0]
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the result of every step is there."""
-        return all(self.metrics)
+    def last(self) -> int:
+        """The last step with a result, -1 without any."""
+        known = [t for t, step in enumerate(self.metrics) if step]
+        return max(known, default=-1)
 
     def first(self, key: str, default: Any = None) -> Any:
         """Return a value that is the same in all steps."""
@@ -92,7 +93,9 @@ def find_runs(paths: Iterable[str]) -> list[Run]:
     """Load all runs in folders, at any depth."""
     folders: dict[str, None] = {}
     for path in paths:
-        found = sorted(glob(osp.join(path, '**', 'step_0'), recursive=True))
+        found = sorted(
+            glob(osp.join(escape(path), '**', 'step_0'), recursive=True)
+        )
         # A run that has not even begun leaves a log at most.
         for step in found or [osp.join(path, 'step_0')]:
             folders[osp.dirname(step) or '.'] = None
@@ -105,7 +108,7 @@ def load_run(path: str) -> Run:
     summary = _read(osp.join(path, 'summary.json'), problems)
     steps = [
         int(match[1])
-        for folder in glob(osp.join(path, 'step_*'))
+        for folder in glob(osp.join(escape(path), 'step_*'))
         if (match := re.fullmatch(r'step_(\d+)', osp.basename(folder)))
     ]
     number = summary.get('num_steps') if isinstance(summary, Mapping) else None
@@ -178,7 +181,7 @@ def _read_scalars(folder: str) -> list[dict]:
     """Return the training log of a step; a resumed one has several files."""
     by_iteration: dict[int, dict] = {}
     for path in sorted(
-        glob(osp.join(folder, '*', 'vis_data', 'scalars.json'))
+        glob(osp.join(escape(folder), '*', 'vis_data', 'scalars.json'))
     ):
         with open(path, errors='replace') as file:
             for line in file:

@@ -32,11 +32,18 @@ def versions() -> dict[str, str]:
     )
 
 
+def reset_peak_memory() -> None:
+    """Begin to measure :func:`peak_memory` anew, where that can be done."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
 def peak_memory() -> int | None:
     """Return the most memory that this process has used, in MB.
 
-    That of the GPU if there is one, otherwise that of the process; None on
-    Windows, which does not say.
+    That of the GPU since :func:`reset_peak_memory`, if there is one,
+    otherwise that of the process since its start; None on Windows, which
+    does not say.
     """
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() // 2**20

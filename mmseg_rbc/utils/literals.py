@@ -32,8 +32,8 @@ def parse_literals(text: str) -> dict[str, Any]:
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
         return _call(node)
-    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-        kind = {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        kind = list if isinstance(node, ast.List) else tuple
         return kind(_value(item) for item in node.elts)
     if isinstance(node, ast.Dict):
         return {
@@ -43,6 +43,8 @@ def _value(node: ast.expr) -> Any:
         }
     if isinstance(node, ast.Name) and node.id in ('inf', 'nan'):
         return float(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand)
     return ast.literal_eval(node)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,12 +58,15 @@ def _style() -> Iterator[None]:
 
 
 def draw_curves(
-    curves: Mapping[str, Sequence[float]], paper: Mapping[str, float]
+    curves: Mapping[str, Sequence[float]],
+    levels: Collection[str],
+    paper: Mapping[str, float],
 ) -> Figure:
     """Draw mIoU of all seen classes over the steps (figure 8 of RBC).
 
     Args:
         curves: One value a step, by name of the run.
+        levels: Runs of a single step, such as Joint: drawn as a level.
         paper: Values of the paper after the last step, by name.
     """
     with _style():
@@ -71,8 +74,7 @@ def draw_curves(
         axes = figure.add_subplot()
         longest = max((len(c) for c in curves.values()), default=1)
         for i, (name, values) in enumerate(curves.items()):
-            if len(values) == 1:
-                # Joint has one step: a level to compare with.
+            if name in levels:
                 axes.axhline(values[0], label=name, **line_style(i))
             else:
                 axes.plot(values, marker='o', label=name, **line_style(i))
@@ -194,7 +196,8 @@ def _legend(axes: matplotlib.axes.Axes, number: int) -> None:
 def to_svg(figure: Figure) -> str:
     """Return a figure as an element of a page, with the page's text colour."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format='svg', transparent=True)
+    with _style():
+        figure.savefig(buffer, format='svg', transparent=True)
     text = buffer.getvalue()
     text = text[text.index('<svg') :].replace(INK, 'currentColor')
     return re.sub(r'<metadata>.*?</metadata>', '', text, flags=re.DOTALL)
@@ -202,4 +205,5 @@ def to_svg(figure: Figure) -> str:
 
 def to_png(figure: Figure, path: str) -> None:
     """Write a figure on white."""
-    figure.savefig(path, dpi=110, facecolor='white')
+    with _style():
+        figure.savefig(path, dpi=110, facecolor='white')

@@ -116,8 +116,15 @@ def draw_predictions(
     indices = choose_images(dataset, list(shown.values()), number)
     rows = []
     images, truths = zip(*(_load(dataset, i) for i in indices))
-    palette = np.array(dataset.metainfo['palette'], np.uint8)
-    classes = list(dataset.metainfo['classes'])
+    # All classes of the data: Joint may know more than the others so far.
+    classes = dataset.all_classes
+    palette = np.array(dataset.all_colours, np.uint8)
+    in_data = np.array(
+        [classes.index(name) for name in dataset.metainfo['classes']], np.uint8
+    )
+    table = np.full(256, IGNORE_INDEX, np.uint8)
+    table[: len(in_data)] = in_data
+    truths = [table[truth] for truth in truths]
     predicted = {
         name: {
             step: _predict_all(path, images, classes)

@@ -13,6 +13,7 @@ import os
 import os.path as osp
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape as glob_escape
 from glob import glob
 from html import escape
 
@@ -65,7 +66,7 @@ BIAS_COLUMNS = dict(
 
 @dataclass
 class Group:
-    """Runs that differ by their seed only, and have a result."""
+    """Runs that differ by their seed only and got equally far."""
 
     name: str
     runs: list[Run]
@@ -77,16 +78,15 @@ class Group:
 
     def matrix(self) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Return classes, mean of M over seeds, and first steps."""
-        longest = max(self.runs, key=lambda run: run.iou[1].size)
-        classes, matrix, first = longest.iou
-        same = [r.iou[1] for r in self.runs if r.iou[1].shape == matrix.shape]
-        return classes, mean(np.stack(same), axis=0), first
+        known = [known_matrix(run) for run in self.runs]
+        average = mean(np.stack([matrix for matrix, _ in known]), axis=0)
+        return self.runs[0].iou[0], average, known[0][1]
 
     def numbers(self, background: bool = True) -> dict[str, dict]:
         """Return the numbers of the runs over seeds."""
         return over_seeds(
             [
-                summarise(*known(run), run.num_base, background)
+                summarise(*known_matrix(run), run.num_base, background)
                 for run in self.runs
             ]
         )
@@ -94,22 +94,16 @@ class Group:
     def curve(self) -> list[float]:
         """Return mIoU of all classes in each step, mean over seeds."""
         rows = [
-            group_means(known(run)[0], run.num_base)['all']
+            group_means(known_matrix(run)[0], run.num_base)['all']
             for run in self.runs
         ]
-        longest = max(map(len, rows))
-        padded = [
-            np.pad(row, (0, longest - len(row)), constant_values=np.nan)
-            for row in rows
-        ]
-        return mean(np.stack(padded), axis=0).tolist()
+        return mean(np.stack(rows), axis=0).tolist()
 
 
-def known(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def known_matrix(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Return M and first steps of a run up to its last result."""
     _, matrix, first = run.iou
-    last = max(t for t, step in enumerate(run.metrics) if step)
-    return matrix[:, : last + 1], first
+    return matrix[:, : run.last + 1], first
 
 
 def write_report(
@@ -117,6 +111,7 @@ def write_report(
     out_dir: str,
     title: str = 'Continual segmentation',
     pictures: Mapping[str, str] | None = None,
+    problems: Sequence[str] = (),
 ) -> str:
     """Write the page and its files.
 
@@ -125,13 +120,15 @@ def write_report(
         out_dir: Folder for all files.
         title: Heading of the page.
         pictures: Further PNG files by caption, which the page shows.
+        problems: Further sentences about what is missing.
 
     Returns:
         The path of ``report.html``.
     """
     os.makedirs(out_dir, exist_ok=True)
-    groups = group_runs(runs)
-    problems = [*(p for run in runs for p in run.problems), *missing(groups)]
+    groups, left_out = group_runs(runs)
+    found = [problem for run in runs for problem in run.problems]
+    found += [*left_out, *missing(groups), *problems]
     benchmark = find_benchmark(runs)
     paper = {
         g.name: numbers
@@ -139,7 +136,7 @@ def write_report(
         if (numbers := paper_numbers(g.method, *benchmark))
     }
     sections = [
-        _problems(problems),
+        _problems(found),
         _summary(groups, paper),
         _curves(groups, paper, out_dir),
         _heat_maps(groups, out_dir),
@@ -158,16 +155,40 @@ def write_report(
     return path
 
 
-def group_runs(runs: Iterable[Run]) -> list[Group]:
-    """Put runs of one name together; those without any result are left out.
+def group_runs(runs: Iterable[Run]) -> tuple[list[Group], list[str]]:
+    """Put runs together that differ by their seed only.
 
-    They keep the order of the arguments.
+    Returns:
+        The groups in the order of the arguments, and sentences about runs
+        that are in none.
     """
-    groups: dict[str, Group] = {}
+    found: dict[tuple, list[Run]] = {}
     for run in runs:
-        if any(run.metrics):
-            groups.setdefault(run.name, Group(run.name, [])).runs.append(run)
-    return list(groups.values())
+        if run.last >= 0:
+            key = (run.name, run.first('task'), run.first('setting'))
+            found.setdefault(key, []).append(run)
+    names = [key[0] for key in found]
+    groups, problems = [], []
+    for (name, *benchmark), members in found.items():
+        if names.count(name) > 1:
+            name = ' '.join(map(str, (name, *benchmark)))
+        group = Group(name, [])
+        furthest = max(run.last for run in members)
+        for run in members:
+            if run.last < furthest:
+                problems.append(
+                    f'{run.path} got to step {run.last} only, other seeds of '
+                    f'{name} to step {furthest}: left out of their mean'
+                )
+            elif any(other.seed == run.seed for other in group.runs):
+                problems.append(
+                    f'{run.path} has the name {name} and the seed {run.seed} '
+                    'of another run: left out'
+                )
+            else:
+                group.runs.append(run)
+        groups.append(group)
+    return groups, problems
 
 
 def missing(groups: Sequence[Group]) -> list[str]:
@@ -248,8 +269,7 @@ def _summary_table(
     rows = []
     for i, group in enumerate(groups):
         numbers = group.numbers(background)
-        done = min(sum(map(bool, run.metrics)) for run in group.runs)
-        total = group.runs[0].num_steps
+        done, total = group.runs[0].last + 1, group.runs[0].num_steps
         seeds = ', '.join(str(run.seed) for run in group.runs)
         row = [
             f'{swatch(i)}{escape(group.name)}',
@@ -281,7 +301,8 @@ def _curves(
         if g.name == name and as_in_paper(g)
     }
     curves = {g.name: g.curve() for g in groups}
-    figure = plots.draw_curves(curves, comparable)
+    levels = [g.name for g in groups if g.runs[0].num_steps == 1]
+    figure = plots.draw_curves(curves, levels, comparable)
     return section('mIoU over the steps', chart(figure, 'curves', out_dir))
 
 
@@ -372,7 +393,9 @@ def _context_bias(groups: Sequence[Group]) -> str:
         path
         for group in groups
         for run in group.runs
-        for path in glob(osp.join(run.path, 'step_*', 'co_occurrence.png'))
+        for path in glob(
+            osp.join(glob_escape(run.path), 'step_*', 'co_occurrence.png')
+        )
     ]
     caption = 'Context of the old classes in the training data'
     body += f'<p class=note>{note}</p>'
@@ -408,12 +431,15 @@ def _costs(groups: Sequence[Group]) -> str:
             seconds = [step.get('seconds') for step in run.finished]
             known = [s for s in seconds if is_number(s)]
             memory = [step.get('peak_memory_mb') for step in run.finished]
-            resumed = any(step.get('resumed') for step in run.finished)
+            partial = any(
+                step.get('resumed') or step.get('adopted')
+                for step in run.finished
+            )
             rows.append(
                 [
                     f'{swatch(i)}{escape(group.name)}',
                     escape(str(run.seed)),
-                    duration(sum(known)) + ('*' if resumed else ''),
+                    duration(sum(known)) + ('*' if partial else ''),
                     ', '.join(
                         duration(s) if is_number(s) else '?' for s in seconds
                     ),
@@ -424,7 +450,8 @@ def _costs(groups: Sequence[Group]) -> str:
     head = ['run', 'seed', 'time', 'of the steps', 'peak memory, MB', 'device']
     note = (
         '<p class=note>Wall-clock time with evaluation. * A resumed step '
-        'counts from where it went on.</p>'
+        'counts from where it went on, a step 0 of another run its evaluation '
+        'only.</p>'
     )
     return section('Time and memory', table(head, rows) + note)
 
@@ -458,7 +485,7 @@ def _write_csv(groups: Sequence[Group], out_dir: str) -> None:
         writer.writerow(['run', 'seed', 'background', 'last_step', *keys])
         for group in groups:
             for run in group.runs:
-                matrix, first = known(run)
+                matrix, first = known_matrix(run)
                 for background in (True, False):
                     numbers = summarise(
                         matrix, first, run.num_base, background

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import mmcv
 import numpy as np
 import pytest
 import torch
@@ -27,6 +28,8 @@ def test_predictions_agree_with_mmseg(tiny_run, image, step):
     assert len(model.dataset_meta['classes']) == (16 if step == 0 else 21)
     labels = predict(model, image)
     assert labels.shape == (48, 64) and labels.dtype == np.uint8
+    assert (predict(model, mmcv.imread(image)) == labels).all()
+    assert (predict(model, image) == labels).all(), 'a path after an array'
     # As MMSeg's users do it, with the config beside the checkpoint.
     config = str(folder / 'config.py')
     stock = init_model(config, checkpoint, device='cpu')

@@ -1,4 +1,4 @@
-"""Run methods on two quick steps; test_importance_runs.py launches it.
+"""Run methods on two quick steps; test_importance_hook.py launches it.
 
 Usage: ``run_methods.py DATA_ROOT WORK_DIR [METHOD ...]``, in one process or
 under torchrun.
@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
 from mmseg_rbc.engine import run_sequence
-from mmseg_rbc.engine.sequence import init_cpu_group
+from mmseg_rbc.engine.sequence import init_processes
 
 CONFIGS = Path(__file__).parents[2] / 'configs'
 
@@ -20,7 +20,7 @@ CONFIGS = Path(__file__).parents[2] / 'configs'
 def main(data_root: str, work_dir: str, *methods: str) -> None:
     launcher = 'pytorch' if 'WORLD_SIZE' in os.environ else 'none'
     init_default_scope('mmseg')
-    init_cpu_group(launcher)
+    init_processes(launcher, {})
     options = {
         'continual.data_root': data_root,
         'continual.task': '15-5',

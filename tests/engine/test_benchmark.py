@@ -48,6 +48,7 @@ def test_command():
     assert environment['CUDA_VISIBLE_DEVICES'] == '0,2'
     command, environment = job_command(first, 'cpu', 'train.py')
     assert '--launcher' not in command and '--init-from' not in command
+    assert environment['CUDA_VISIBLE_DEVICES'] == '', 'no GPU for cpu'
     assert '--resume' in command
 
 
@@ -62,6 +63,11 @@ def test_failed_step_0_stops_those_that_need_it(tmp_path):
     assert any('mib' in line and 'its step 0 failed' in line for line in said)
     assert any('ewc' in line and 'exit code 2' in line for line in said)
     assert "can't open file" in Path(jobs[0].log).read_text()
+
+
+def test_two_runs_in_one_folder(tmp_path):
+    with pytest.raises(ValueError, match='would both run in'):
+        plan_jobs([leaf('ft')], [0, 0], tmp_path)
 
 
 def test_unknown_config():

@@ -9,6 +9,7 @@ import pytest
 import torch
 from helpers import Stop, assert_equal_weights, run_tool, weights
 from mmengine.config import Config
+from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 
 from mmseg_rbc.engine import run_sequence
@@ -64,6 +65,17 @@ def test_finished_steps_are_skipped(rbc_run):
     again = run_sequence(cfg, str(work_dir), options=options)
     assert again == results
     assert (work_dir / 'step_0/final.pth').stat().st_mtime_ns == stamp
+
+
+def test_other_settings_of_a_finished_step(rbc_run, tiny_config, capsys):
+    work_dir, *_, results = rbc_run
+    cfg, options = tiny_config('rbc', **{'schedule.later.epochs': 9})
+    MMLogger.get_instance('settings', log_level='INFO')
+    assert run_sequence(cfg, str(work_dir), options=options) == results
+    lines = ''.join(capsys.readouterr()).splitlines()
+    (text,) = [t for t in lines if 'trained with other settings' in t]
+    assert 'step 1' in text and 'train_cfg' in text
+    assert 'optim_wrapper' not in text and 'another --work-dir' in text
 
 
 def test_checkpoint_is_one_plain_network(rbc_run):

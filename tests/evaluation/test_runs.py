@@ -42,7 +42,7 @@ def write_run(folder: Path, steps: int = 3, seed: int = 0, **iou) -> Path:
 
 def test_complete_run(tmp_path):
     run = load_run(str(write_run(tmp_path / 'ft', seed=4)))
-    assert run.is_complete and not run.problems
+    assert run.last == 2 and not run.problems
     assert (run.name, run.seed, run.num_steps, run.num_base) == ('ft', 4, 3, 2)
     assert run.iou[0] == ['background', 'cat', 'dog', 'cow']
     assert [s['loss'] for s in run.scalars[1]] == [1, 0.5]
@@ -50,9 +50,12 @@ def test_complete_run(tmp_path):
 
 
 def test_names_and_search(tmp_path):
+    odd = load_run(str(write_run(tmp_path / 'odd[1]')))
+    assert odd.num_steps == 3 and odd.scalars[0]
+    assert len(find_runs([str(tmp_path / 'odd[1]')])[0].metrics) == 3
     write_run(tmp_path / 'bench/rbc_x/seed_1')
     write_run(tmp_path / 'bench/rbc_x/seed_0')
-    runs = find_runs([str(tmp_path)])
+    runs = find_runs([str(tmp_path / 'bench')])
     assert [run.name for run in runs] == ['rbc_x', 'rbc_x']
     assert runs[0].method == 'rbc'
 
@@ -63,7 +66,7 @@ def test_unfinished_and_damaged(tmp_path):
     (tmp_path / 'step_1/metrics.json').write_text('{"IoU": {"cat"')
     (tmp_path / 'summary.json').write_text('[1]')
     run = load_run(str(tmp_path))
-    assert not run.is_complete and run.num_steps == 3
+    assert run.last == 0 and run.num_steps == 3
     text = '\n'.join(run.problems)
     assert 'step_1/metrics.json cannot be read' in text
     assert 'step 2 has a result but is not marked as finished' in text

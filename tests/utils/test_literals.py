@@ -13,7 +13,7 @@ def test_what_mmengine_prints(tmp_path):
         h='a\nb',
         i=dict(),
         j=[dict(type='A', k=(1, 2)), dict(type='B')],
-        l=float('inf'),
+        l=[float('inf'), -float('inf')],
     )
     for formatted in (True, False):
         cfg = Config(content, format_python_code=formatted)

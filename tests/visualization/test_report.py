@@ -14,7 +14,11 @@ from PIL import Image
 
 from mmseg_rbc.evaluation.published import CONDITIONS
 from mmseg_rbc.evaluation.runs import find_runs
-from mmseg_rbc.visualization.report import find_benchmark, write_report
+from mmseg_rbc.visualization.report import (
+    find_benchmark,
+    group_runs,
+    write_report,
+)
 
 TOOL = Path(__file__).parents[2] / 'tools/analysis_tools/report.py'
 
@@ -137,6 +141,51 @@ def test_damaged_runs_are_shown_as_far_as_they_go(work_dir, tmp_path):
     assert '2 of 3' in text
 
 
+def test_seeds_that_got_less_far_are_left_out(work_dir, tmp_path):
+    (work_dir / 'rbc/seed_1/step_1/finished.json').unlink()
+    (work_dir / 'rbc/seed_1/step_2/finished.json').unlink()
+    page = write_report(find_runs([str(work_dir)]), str(tmp_path))
+    text = ' '.join(text_of(Path(page).read_text()).split())
+    assert 'rbc/seed_1 got to step 0 only' in text
+    (row,) = [
+        r
+        for r in csv.DictReader((tmp_path / 'summary.csv').open())
+        if r['run'] == 'rbc' and r['background'] == 'True'
+    ]
+    assert float(row['all']) == 32
+    assert '±' not in text.split('mIoU in per cent')[0]
+
+
+def test_equal_names_of_other_tasks_stay_apart(tmp_path):
+    write_run(tmp_path / 'a/rbc', NAMES, [3, 4, 5])
+    write_run(tmp_path / 'b/rbc', NAMES, [3, 4, 5], task='2-2', level=90.0)
+    write_run(tmp_path / 'c/rbc', NAMES, [3, 4, 5], task='2-2')
+    runs = find_runs([str(tmp_path)])
+    groups, problems = group_runs(runs)
+    names = ['rbc 2-1 overlapped', 'rbc 2-2 overlapped']
+    assert [group.name for group in groups] == names
+    assert [len(group.runs) for group in groups] == [1, 1]
+    (problem,) = problems
+    assert 'c/rbc has the name' in problem and 'seed 0' in problem
+
+
+def test_unfinished_run_has_no_level_and_no_forgetting(tmp_path):
+    run = write_run(tmp_path / 'plop', NAMES, [3, 4, 5])
+    for step in (1, 2):
+        (run / f'step_{step}/finished.json').unlink()
+    page = write_report(find_runs([str(run)]), str(tmp_path / 'o'))
+    text = Path(page).read_text()
+    assert 'Forgetting</h2>' not in text and '1 of 3' in text
+    assert not (tmp_path / 'o/forgetting.png').exists()
+    (group,), _ = group_runs(find_runs([str(run)]))
+    assert group.curve() == [51]
+
+
+def test_text_of_charts_is_text(work_dir, tmp_path):
+    page = Path(write_report(find_runs([str(work_dir)]), str(tmp_path)))
+    assert re.search('<text[^>]*>[^<]*mIoU of all seen', page.read_text())
+
+
 def test_nothing_to_show(tmp_path):
     (tmp_path / 'x').mkdir()
     page = write_report(find_runs([str(tmp_path / 'x')]), str(tmp_path / 'o'))
@@ -193,7 +242,7 @@ BROWSER = shutil.which('chromium') or shutil.which('google-chrome')
 
 
 @pytest.mark.skipif(not BROWSER, reason='no chromium here')
-@pytest.mark.parametrize('width', [400, 1280])
+@pytest.mark.parametrize('width', [500, 1280])
 def test_in_a_browser(work_dir, tmp_path, width):
     """The page opens, and nothing is wider than the window."""
     page = Path(write_report(find_runs([str(work_dir)]), str(tmp_path / 'o')))
@@ -216,7 +265,7 @@ def test_in_a_browser(work_dir, tmp_path, width):
             '--disable-sync',
             '--no-first-run',
             f'--user-data-dir={tmp_path / "profile"}',
-            f'--window-size={max(width, 500)},900',
+            f'--window-size={width},900',
             '--dump-dom',
             page.as_uri(),
         ],

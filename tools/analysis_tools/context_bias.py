@@ -101,12 +101,12 @@ def main() -> None:
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(str(error)) from None
     meta = model.dataset_meta
-    num_old = meta['num_base'] if args.erase == 'later' else meta['num_old']
     if not meta.get('step'):
         raise SystemExit(
-            f'{args.checkpoint} is of step 0, which has no new classes: pass '
-            'the checkpoint of a later step'
+            f'{args.checkpoint} is of step {meta.get("step")}, which has no '
+            'new classes: pass the checkpoint of step 1 or later'
         )
+    num_old = meta['num_base'] if args.erase == 'later' else meta['num_old']
     out = args.out or osp.dirname(osp.abspath(args.checkpoint))
     dataset = DATASETS.build(next(base_datasets(cfg.val_dataloader.dataset)))
     start = logged = time.monotonic()

@@ -8,6 +8,7 @@ import argparse
 import os.path as osp
 
 from mmseg_rbc.evaluation.runs import find_runs
+from mmseg_rbc.visualization.predictions import draw_predictions
 from mmseg_rbc.visualization.report import write_report
 
 
@@ -46,13 +47,15 @@ def main() -> None:
     runs = find_runs(args.work_dirs)
     for problem in [p for run in runs for p in run.problems]:
         print(f'missing: {problem}')
-    pictures = {}
+    pictures, problems = {}, []
     if args.images:
-        # Networks take long to import.
-        from mmseg_rbc.visualization.predictions import draw_predictions
-
-        pictures = draw_predictions(runs, args.images, out)
-    print(f'report: {write_report(runs, out, args.title, pictures)}')
+        try:
+            pictures = draw_predictions(runs, args.images, out)
+        except Exception as error:  # the page must not be lost for pictures
+            problems = [f'no predictions: {type(error).__name__}: {error}']
+            print(problems[0])
+    path = write_report(runs, out, args.title, pictures, problems)
+    print(f'report: {path}')
 
 
 if __name__ == '__main__':

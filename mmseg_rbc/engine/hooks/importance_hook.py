@@ -29,7 +29,8 @@ class ImportanceHook(Hook):
     It acts when the optimiser is about to step. By then DDP has averaged the
     gradients over processes and AMP has unscaled them, and they are those of
     the task alone; the penalty is added as a gradient after that, so the
-    importance never sees it. Clipping, if any, comes before both.
+    importance never sees it. Clipping, if any, comes before both. (Fused
+    optimisers unscale later: do not use them with AMP here.)
 
     What was gathered travels in every checkpoint of the step; what the next
     step needs is written to ``importance.pth`` when training ends.
@@ -53,8 +54,15 @@ class ImportanceHook(Hook):
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Keep what a stopped run had gathered."""
-        if runner._resume:
-            self._resumed = checkpoint.get('importance')
+        if not runner._resume:
+            return
+        self._resumed = checkpoint.get('importance')
+        if self._resumed is None:
+            raise ValueError(
+                'the step to resume was begun without '
+                f'{type(self.estimator).__name__}, so its importance is not '
+                'known: run it without --resume, or in another work dir'
+            )
 
     def before_train(self, runner: Runner) -> None:
         """Start to gather; runs after weights are initialised or resumed."""
@@ -78,6 +86,7 @@ class ImportanceHook(Hook):
         )
         if self._resumed is not None:
             self.state.load_state_dict(self._resumed)
+            self._resumed = None
         optimizer = runner.optim_wrapper.optimizer
         self._handle = optimizer.register_step_pre_hook(self._before_step)
 

@@ -163,6 +163,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             if self._previous is not None:
                 raise RuntimeError('init_weights() must run before training')
             return self._criterion_losses(student, target, None, num_old=0)
+        if not (self.losses or self.pseudo_labeler or self.balance):
+            num_old = self.teacher.num_classes
+            return self._criterion_losses(student, target, None, num_old)
         with torch.no_grad():
             teacher = run_network(self.teacher, inputs, num_views)
         target, weight = self.refine(teacher, target)
