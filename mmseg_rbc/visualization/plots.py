@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 INK = '#222222'
 # Readable on white and on black, and apart for colour-blind readers
@@ -112,6 +113,9 @@ def draw_losses(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
         axes.set_xlabel('step')
         axes.set_ylabel('training loss')
         axes.set_yscale('log')
+        # The usual labels are formulas, which are switched off here.
+        axes.yaxis.set_major_formatter(lambda value, _: f'{value:g}')
+        axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.25)
         _legend(axes, len(losses))
     return figure

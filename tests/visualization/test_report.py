@@ -184,6 +184,7 @@ def test_unfinished_run_has_no_level_and_no_forgetting(tmp_path):
 def test_text_of_charts_is_text(work_dir, tmp_path):
     page = Path(write_report(find_runs([str(work_dir)]), str(tmp_path)))
     assert re.search('<text[^>]*>[^<]*mIoU of all seen', page.read_text())
+    assert 'mathdefault' not in page.read_text(), 'no raw formulas'
 
 
 def test_nothing_to_show(tmp_path):
