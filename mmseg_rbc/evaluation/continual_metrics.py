@@ -89,7 +89,7 @@ def forgetting(matrix: np.ndarray, first: np.ndarray) -> np.ndarray:
 def harmonic_mean(old: float, new: float) -> float:
     """Return ``2 old new / (old + new)``, 0 if both are 0."""
     total = old + new
-    return 2 * old * new / total if total else (0.0 if total == 0 else total)
+    return 2 * old * new / total if total else 0.0
 
 
 def summarise(

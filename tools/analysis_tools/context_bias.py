@@ -18,7 +18,7 @@ from mmseg.registry import DATASETS
 from prettytable import PrettyTable
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.apis import load_network, network_config
+from mmseg_rbc.apis import load_network
 from mmseg_rbc.engine.step_config import base_datasets
 from mmseg_rbc.evaluation.context_bias import (
     MEASURES,
@@ -96,11 +96,10 @@ def main() -> None:
     args = parse_args()
     init_default_scope('mmseg')
     try:
-        cfg = network_config(args.checkpoint)
         model = load_network(args.checkpoint, args.device)
     except (FileNotFoundError, ValueError) as error:
         raise SystemExit(str(error)) from None
-    meta = model.dataset_meta
+    cfg, meta = model.cfg, model.dataset_meta
     if not meta.get('step'):
         raise SystemExit(
             f'{args.checkpoint} is of step {meta.get("step")}, which has no '

@@ -1,0 +1,113 @@
+"""Runs that belong together: the same experiment with other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .continual_metrics import group_means, mean, over_seeds, summarise
+from .runs import Run
+
+
+@dataclass
+class Group:
+    """Runs that differ by their seed only and got equally far."""
+
+    name: str
+    runs: list[Run]
+
+    @property
+    def method(self) -> str:
+        """See :attr:`Run.method`."""
+        return self.runs[0].method
+
+    def matrix(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Return classes, mean of M over seeds, and first steps."""
+        known = [known_matrix(run) for run in self.runs]
+        average = mean(np.stack([matrix for matrix, _ in known]), axis=0)
+        return self.runs[0].iou[0], average, known[0][1]
+
+    def numbers(self, background: bool = True) -> dict[str, dict]:
+        """Return the numbers of the runs over seeds."""
+        return over_seeds(
+            [
+                summarise(*known_matrix(run), run.num_base, background)
+                for run in self.runs
+            ]
+        )
+
+    def curve(self) -> list[float]:
+        """Return mIoU of all classes in each step, mean over seeds."""
+        rows = [
+            group_means(known_matrix(run)[0], run.num_base)['all']
+            for run in self.runs
+        ]
+        return mean(np.stack(rows), axis=0).tolist()
+
+
+def known_matrix(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return M and first steps of a run up to its last result."""
+    _, matrix, first = run.iou
+    return matrix[:, : run.last + 1], first
+
+
+def group_runs(runs: Iterable[Run]) -> tuple[list[Group], list[str]]:
+    """Put runs together that differ by their seed only.
+
+    Returns:
+        The groups in the order of the arguments, and sentences about runs
+        that are in none.
+    """
+    found: dict[tuple, list[Run]] = {}
+    for run in runs:
+        if run.last >= 0:
+            key = (run.name, run.first('task'), run.first('setting'))
+            found.setdefault(key, []).append(run)
+    names = [key[0] for key in found]
+    groups, problems = [], []
+    for (name, *benchmark), members in found.items():
+        if names.count(name) > 1:
+            name = ' '.join(map(str, (name, *benchmark)))
+        group = Group(name, [])
+        furthest = max(run.last for run in members)
+        for run in members:
+            if run.last < furthest:
+                problems.append(
+                    f'{run.path} got to step {run.last} only, other seeds of '
+                    f'{name} to step {furthest}: left out of their mean'
+                )
+            elif any(other.seed == run.seed for other in group.runs):
+                problems.append(
+                    f'{run.path} has the name {name} and the seed {run.seed} '
+                    'of another run: left out'
+                )
+            else:
+                group.runs.append(run)
+        groups.append(group)
+    return groups, problems
+
+
+def missing_seeds(groups: Sequence[Group]) -> list[str]:
+    """Name the seeds that some runs have and others lack."""
+    every = {run.seed for group in groups for run in group.runs}
+    return [
+        f'{group.name} has no result with seed {seed}, which other runs have'
+        for group in groups
+        for seed in sorted(every - {run.seed for run in group.runs}, key=str)
+        if group.method != 'joint'
+    ]
+
+
+def find_benchmark(runs: Sequence[Run]) -> tuple[str | None, str | None]:
+    """Return task and setting that the runs share, None where they differ.
+
+    Joint, whose task is offline, takes those of the others.
+    """
+    found = {
+        (run.first('task'), run.first('setting'))
+        for run in runs
+        if run.first('task') not in (None, 'offline')
+    }
+    return found.pop() if len(found) == 1 else (None, None)
