@@ -14,7 +14,11 @@ from mmengine.runner.checkpoint import _load_checkpoint
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.sequence import init_processes, runtime_config
+from mmseg_rbc.engine.processes import (
+    add_launcher_arguments,
+    init_processes,
+    runtime_config,
+)
 
 
 def parse_args() -> argparse.Namespace:
@@ -38,19 +42,7 @@ def parse_args() -> argparse.Namespace:
         help='override settings of the config, such as '
         'continual.unseen=ignore',
     )
-    parser.add_argument(
-        '--launcher',
-        choices=['none', 'pytorch', 'slurm', 'mpi'],
-        default='none',
-        help='job launcher',
-    )
-    parser.add_argument(
-        '--local_rank',
-        '--local-rank',
-        type=int,
-        default=0,
-        help='set by the launcher',
-    )
+    add_launcher_arguments(parser)
     args = parser.parse_args()
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     return args

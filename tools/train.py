@@ -13,7 +13,8 @@ from mmengine.registry import init_default_scope
 from mmengine.utils import import_modules_from_strings
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.sequence import init_processes, run_sequence
+from mmseg_rbc.engine.processes import add_launcher_arguments, init_processes
+from mmseg_rbc.engine.sequence import run_sequence
 from mmseg_rbc.evaluation.summary import summary_table
 
 
@@ -52,19 +53,7 @@ def parse_args() -> argparse.Namespace:
         metavar='KEY=VALUE',
         help='override settings of the config, such as continual.task=10-1',
     )
-    parser.add_argument(
-        '--launcher',
-        choices=['none', 'pytorch', 'slurm', 'mpi'],
-        default='none',
-        help='job launcher',
-    )
-    parser.add_argument(
-        '--local_rank',
-        '--local-rank',
-        type=int,
-        default=0,
-        help='set by the launcher',
-    )
+    add_launcher_arguments(parser)
     args = parser.parse_args()
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     return args
