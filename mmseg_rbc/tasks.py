@@ -1,4 +1,4 @@
-"""Continual tasks: which classes are learnt at which step.
+"""Continual tasks: which classes are learned at which step.
 
 Pure Python, no torch: a :class:`Task` can be made, printed and hashed
 anywhere. Class ids are those of the data set (0 is background); the *network
@@ -11,45 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .class_orders import duplicates, resolve_order
+
 BACKGROUND = 0
 IGNORE_INDEX = 255
 # 254 marks an unknown label in look-up tables and 255 means ignore.
 MAX_CLASSES = 254
 
-# The tasks of the published tables, by number of foreground classes.
-BENCHMARK_TASKS = {
-    20: ('offline', '19-1', '15-5', '15-1', '10-1', '5-3', '2-2'),
-    150: ('offline', '100-50', '100-10', '100-5', '50-50'),
-}
 # Other spellings in published code: MiB writes "s" for one class at a time.
 ALIASES = {'joint': 'offline', '15-5s': '15-1'}
-
-# The class orders that papers report for VOC 15-1, by their usual letter.
-VOC_ORDERS = dict(
-    a=tuple(range(1, 21)),
-    b=(12, 9, 20, 7, 15, 8, 14, 16, 5, 19, 4, 1, 13, 2, 11, 17, 3, 6, 18, 10),
-    c=(13, 19, 15, 17, 9, 8, 5, 20, 4, 3, 10, 11, 18, 16, 7, 12, 14, 6, 1, 2),
-    d=(15, 3, 2, 12, 14, 18, 20, 16, 11, 1, 19, 8, 10, 7, 17, 6, 5, 13, 9, 4),
-    e=(7, 5, 3, 9, 13, 12, 14, 19, 10, 2, 1, 4, 16, 8, 17, 15, 18, 6, 11, 20),
-    f=(7, 13, 5, 11, 9, 2, 15, 12, 14, 3, 20, 1, 16, 4, 18, 8, 6, 10, 19, 17),
-    g=(7, 5, 9, 1, 15, 18, 14, 3, 20, 10, 4, 19, 11, 17, 16, 12, 8, 6, 2, 13),
-    h=(12, 9, 19, 6, 4, 10, 5, 18, 14, 15, 16, 3, 8, 7, 11, 13, 2, 20, 17, 1),
-    i=(13, 10, 15, 8, 7, 19, 4, 3, 16, 12, 14, 11, 5, 20, 6, 2, 18, 9, 17, 1),
-    j=(1, 14, 9, 5, 2, 15, 8, 20, 6, 16, 18, 7, 11, 10, 19, 3, 4, 17, 12, 13),
-    k=(16, 13, 1, 11, 12, 18, 6, 14, 5, 3, 7, 9, 20, 19, 15, 4, 2, 10, 8, 17),
-    l=(10, 7, 6, 19, 16, 8, 17, 1, 14, 4, 9, 3, 15, 11, 12, 2, 18, 20, 13, 5),
-    m=(18, 4, 14, 17, 12, 10, 7, 3, 9, 1, 8, 15, 6, 13, 2, 5, 11, 20, 16, 19),
-    n=(5, 4, 13, 18, 14, 10, 19, 15, 7, 9, 3, 2, 8, 16, 20, 1, 12, 11, 6, 17),
-    o=(9, 12, 13, 18, 7, 1, 15, 17, 10, 8, 4, 5, 20, 16, 6, 14, 19, 11, 2, 3),
-    p=(9, 12, 13, 18, 2, 11, 15, 17, 10, 8, 4, 5, 20, 16, 6, 14, 19, 1, 7, 3),
-    q=(3, 14, 13, 18, 2, 11, 15, 17, 10, 8, 4, 5, 20, 16, 6, 12, 19, 1, 7, 9),
-    r=(3, 14, 13, 1, 2, 11, 15, 17, 7, 8, 4, 5, 9, 16, 19, 12, 6, 18, 10, 20),
-    s=(3, 14, 6, 1, 2, 11, 12, 17, 7, 20, 4, 5, 9, 16, 19, 15, 13, 18, 10, 8),
-    t=(3, 15, 13, 1, 2, 11, 18, 17, 7, 20, 8, 5, 9, 16, 19, 14, 6, 12, 10, 4),
-    u=(3, 15, 13, 14, 6, 11, 18, 17, 7, 20, 8, 4, 9, 16, 10, 1, 2, 12, 19, 5),
-    v=(1, 2, 12, 14, 6, 19, 18, 17, 5, 20, 8, 4, 9, 16, 10, 3, 15, 13, 11, 7),
-    w=(1, 2, 12, 14, 13, 19, 18, 7, 11, 20, 8, 4, 9, 16, 10, 3, 15, 6, 5, 17),
-)  # fmt: skip
 
 Steps = tuple[tuple[int, ...], ...]
 
@@ -65,7 +35,7 @@ class Task:
         steps: Foreground class ids of every step, in the order in which the
             network learns them.
         num_classes: Classes of the data set, background included. Classes in
-            no step are never learnt and stay background.
+            no step are never learned and stay background.
 
     Example:
         >>> task = Task.parse('15-1', num_classes=21)
@@ -132,9 +102,9 @@ class Task:
             name: ``'offline'`` (all classes at once, Joint) or ``'B-N'``.
             num_classes: Classes of the data set, background included.
             order: A permutation of the foreground ids, or the letter of one
-                of :data:`VOC_ORDERS`. Defaults to increasing ids.
+                of :data:`~.class_orders.VOC_ORDERS`. Defaults to increasing ids.
         """
-        ids = _resolve_order(order, num_classes - 1)
+        ids = resolve_order(order, num_classes - 1)
         name = ALIASES.get(name, name)
         if name == 'offline':
             return cls(name, (ids,), num_classes)
@@ -176,12 +146,12 @@ class Task:
                 f'{steps!r}: keep it in one step'
             )
         ids = {name: i for i, name in enumerate(classes)}
-        learnt = tuple(
+        learned = tuple(
             tuple(_class_id(c, ids) for c in step if c != classes[0])
             for step in steps
         )
-        name = '+'.join(str(len(step)) for step in learnt)
-        return cls(name, learnt, len(classes))
+        name = '+'.join(str(len(step)) for step in learned)
+        return cls(name, learned, len(classes))
 
     @property
     def num_steps(self) -> int:
@@ -189,12 +159,12 @@ class Task:
         return len(self.steps)
 
     def new(self, step: int) -> tuple[int, ...]:
-        """Class ids learnt at ``step``; background belongs to step 0."""
+        """Class ids learned at ``step``; background belongs to step 0."""
         background = (BACKGROUND,) if self._check(step) == 0 else ()
         return background + self.steps[step]
 
     def old(self, step: int) -> tuple[int, ...]:
-        """Class ids learnt before ``step``, in network order."""
+        """Class ids learned before ``step``, in network order."""
         return self.seen(step - 1) if self._check(step) else ()
 
     def seen(self, step: int) -> tuple[int, ...]:
@@ -206,15 +176,15 @@ class Task:
     ) -> dict[int, int]:
         """Map class id to training label at ``step``.
 
-        New classes keep their network index; old, future and never learnt
+        New classes keep their network index; old, future and never learned
         ones are background; 255 stays 255.
 
         Args:
             step: The continual step.
-            label_old: Whether old classes are labelled too (``sequential``).
+            label_old: Whether old classes are labeled too (``sequential``).
         """
-        labelled = self.seen(step) if label_old else self.new(step)
-        return self._label_map(step, labelled, hidden=BACKGROUND)
+        labeled = self.seen(step) if label_old else self.new(step)
+        return self._label_map(step, labeled, hidden=BACKGROUND)
 
     def eval_label_map(
         self, step: int, unseen: str = 'background'
@@ -233,21 +203,10 @@ class Task:
             )
         return self._label_map(step, self.seen(step), hidden[unseen])
 
-    def groups(self, step: int) -> dict[str, tuple[int, ...]]:
-        """Network indices of the reporting groups after ``step``.
-
-        Returns:
-            ``old``: classes of step 0 with background, ``new``: all classes
-            learnt later, ``all``: both.
-        """
-        indices = tuple(range(len(self.seen(step))))
-        base = len(self.seen(0))
-        return dict(old=indices[:base], new=indices[base:], all=indices)
-
     def _label_map(
-        self, step: int, labelled: Sequence[int], hidden: int
+        self, step: int, labeled: Sequence[int], hidden: int
     ) -> dict[int, int]:
-        index = {c: i for i, c in enumerate(self.seen(step)) if c in labelled}
+        index = {c: i for i, c in enumerate(self.seen(step)) if c in labeled}
         index[BACKGROUND] = BACKGROUND
         label_map = {c: index.get(c, hidden) for c in range(self.num_classes)}
         return {**label_map, IGNORE_INDEX: IGNORE_INDEX}
@@ -267,31 +226,6 @@ class Task:
             f'task {self.name}: {self.num_steps} step{plural} of {sizes} of '
             f'{self.num_classes - 1} foreground classes'
         )
-
-
-def _resolve_order(
-    order: str | Sequence[int] | None, num_foreground: int
-) -> tuple[int, ...]:
-    """Return the order of the foreground ids as a checked permutation."""
-    identity = tuple(range(1, num_foreground + 1))
-    if order is None:
-        return identity
-    if isinstance(order, str):
-        if order not in VOC_ORDERS:
-            raise ValueError(
-                f'order {order!r} is unknown: give a letter from a to '
-                f'{max(VOC_ORDERS)} or a permutation of 1 to {num_foreground}'
-            )
-        order = VOC_ORDERS[order]
-    ids = tuple(order)
-    if sorted(ids) != list(identity):
-        odd = sorted(set(ids) ^ set(identity)) or duplicates(ids)
-        raise ValueError(
-            f'order must hold each of 1 to {num_foreground} once, but '
-            f'{odd} {"are" if len(odd) > 1 else "is"} missing, repeated or '
-            'out of range'
-        )
-    return ids
 
 
 def _class_id(name: str | int, ids: Mapping[str, int]) -> int:
@@ -329,8 +263,3 @@ def _check_steps(name: str, steps: Steps, num_classes: int) -> None:
             f'task {name} learns class {duplicates(ids)[0]} more than once: '
             'keep it in one step'
         )
-
-
-def duplicates(items: Sequence) -> list:
-    """Return the items that occur more than once."""
-    return [item for i, item in enumerate(items) if item in items[:i]]

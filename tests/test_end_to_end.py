@@ -62,7 +62,7 @@ def test_small_network_learns_the_shapes(shapes_root, tmp_path):
     runner = Runner.from_cfg(cfg)
     runner.train()
     metrics = runner.val_loop.run()
-    assert metrics['mIoU'] > 50, 'the base classes of the shapes are learnt'
+    assert metrics['mIoU'] > 50, 'the base classes of the shapes are learned'
 
 
 def test_duplets_train_save_and_resume(shapes_root, tmp_path):

@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.apis import load_network, predict
 from mmseg_rbc.utils.files import write_text
-from mmseg_rbc.visualization.predictions import draw_overlay
+from mmseg_rbc.reporting.predictions import draw_overlay
 
 SUFFIXES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 
@@ -42,7 +42,7 @@ def parse_args() -> argparse.Namespace:
         '--opacity',
         type=float,
         default=0.6,
-        help='of the colours over the image (default: %(default)s)',
+        help='of the colors over the image (default: %(default)s)',
     )
     return parser.parse_args()
 

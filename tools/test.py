@@ -14,7 +14,7 @@ from mmengine.runner.checkpoint import _load_checkpoint
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.processes import (
+from mmseg_rbc.engine.launch import (
     add_launcher_arguments,
     init_processes,
     runtime_config,

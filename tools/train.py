@@ -13,9 +13,9 @@ from mmengine.registry import init_default_scope
 from mmengine.utils import import_modules_from_strings
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.processes import add_launcher_arguments, init_processes
+from mmseg_rbc.engine.launch import add_launcher_arguments, init_processes
 from mmseg_rbc.engine.sequence import run_sequence
-from mmseg_rbc.evaluation.summary import summary_table
+from mmseg_rbc.reporting.tables import summary_table
 
 
 def parse_args() -> argparse.Namespace:

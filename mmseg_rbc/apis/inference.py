@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os.path as osp
+from collections.abc import Mapping
+from typing import Any
 
 import mmcv
 import numpy as np
 from mmengine.config import Config
-from mmengine.runner.checkpoint import _load_checkpoint
 from mmseg.apis import inference_model, init_model
 from mmseg.models import EncoderDecoder
 
+from mmseg_rbc.runs import StepDir
+from mmseg_rbc.utils.checkpoint import load_checkpoint
 from mmseg_rbc.utils.literals import parse_literals
 
 
@@ -20,14 +23,12 @@ def network_config(checkpoint: str) -> Config:
     It is read from the checkpoint, or from ``config.py`` beside it, as plain
     literals: no code in it is executed.
     """
-    if not osp.isfile(checkpoint):
-        raise FileNotFoundError(
-            f'{checkpoint} does not exist: expected a checkpoint such as '
-            'step_1/final.pth'
-        )
-    text = _load_checkpoint(checkpoint, map_location='cpu').get('meta', {})
-    text = text.get('cfg') or ''
-    beside = osp.join(osp.dirname(checkpoint), 'config.py')
+    return _embedded_config(load_checkpoint(checkpoint), checkpoint)
+
+
+def _embedded_config(content: Mapping[str, Any], path: str) -> Config:
+    text = content.get('meta', {}).get('cfg') or ''
+    beside = StepDir.of(path).config
     if not text and osp.isfile(beside):
         with open(beside) as file:
             text = file.read()
@@ -35,13 +36,13 @@ def network_config(checkpoint: str) -> Config:
         cfg = Config(parse_literals(text))
     except (SyntaxError, ValueError) as error:
         raise ValueError(
-            f'the config in {checkpoint} cannot be read ({error}): pass a '
+            f'the config in {path} cannot be read ({error}): pass a '
             'checkpoint of tools/train.py'
         ) from error
     if 'model' not in cfg:
         raise ValueError(
-            f'{checkpoint} holds no config, and there is no config.py with a '
-            'model beside it: pass a checkpoint of tools/train.py'
+            f'{path} holds no config, and there is no config.py with a model '
+            'beside it: pass a checkpoint of tools/train.py'
         )
     return cfg
 
@@ -57,21 +58,25 @@ def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
         In eval mode, with ``cfg`` and ``dataset_meta`` as MMSeg's
         ``init_model`` leaves them.
     """
-    cfg = network_config(checkpoint)
-    for key in ('method', 'previous', 'fuse_teacher', 'auxiliary_weight'):
+    content = load_checkpoint(checkpoint)
+    cfg = _embedded_config(content, checkpoint)
+    for key in ('method', 'previous', 'fuse_teacher'):
         cfg.model.pop(key, None)
     cfg.model.type = 'EncoderDecoder'
     try:
-        return init_model(cfg, checkpoint, device=device)
+        model = init_model(cfg, device=device)
     except KeyError as error:
         raise ValueError(
             f'the network of {checkpoint} cannot be built ({error}): import '
             'the module that registers its parts first'
         ) from error
+    model.load_state_dict(content['state_dict'])
+    model.dataset_meta = content['meta'].get('dataset_meta')
+    return model
 
 
 def predict(model: EncoderDecoder, image: str | np.ndarray) -> np.ndarray:
-    """Return the ``(H, W)`` uint8 class indices of an image.
+    """Return the ``(H, W)`` uint8 labels of an image, in network order.
 
     Args:
         model: See :func:`load_network`.

@@ -1,15 +1,17 @@
 """Continual data: tasks over data sets, and the transforms of a duplet."""
 
 from . import transforms
-from .continual import ContinualDataset, ContinualMixin, seed_datasets
-from .continual_ade import ContinualADE20KDataset
-from .continual_voc import ContinualVOCDataset
+from .ade import ContinualADE20KDataset
+from .continual import ContinualDataset, ContinualMixin
+from .voc import ContinualVOCDataset
+from .wrappers import base_datasets, seed_datasets
 
 __all__ = [
     'ContinualADE20KDataset',
     'ContinualDataset',
     'ContinualMixin',
     'ContinualVOCDataset',
+    'base_datasets',
     'seed_datasets',
     'transforms',
 ]

@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from mmengine.utils import ProgressBar
+
+from mmseg_rbc.utils.progress import track
 
 from .class_index_cache import NUM_VALUES, ClassIndexCache
 from .masks import open_mask
@@ -73,18 +74,17 @@ def _scan(
     index[:done] = known
     if done == len(index):
         return index
-    bar = ProgressBar(len(index) - done, file=sys.stderr)
     clock = time.monotonic()
     try:
-        for chunk in _scan_chunks(mask_paths[done:], num_workers):
+        chunks = _scan_chunks(mask_paths[done:], num_workers)
+        name = f'scanning {len(index) - done} masks, parts'
+        for chunk in track(chunks, name, -(-(len(index) - done) // CHUNK)):
             index[done : done + len(chunk)] = chunk
             done += len(chunk)
             if time.monotonic() > clock + SAVE_SECONDS or done == len(index):
                 cache.write(index[:done])
-                bar.update(done - saved)
                 saved, clock = done, time.monotonic()
     finally:
-        sys.stderr.write('\n')
         if saved < done:
             cache.write(index[:done])
     return index

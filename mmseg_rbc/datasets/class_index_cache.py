@@ -1,4 +1,4 @@
-"""The cache of scanned class indices: where it lies and when it holds."""
+"""The cache of a scanned class index: where it is kept, when it is valid."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import os
 import os.path as osp
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import numpy as np
 from filelock import FileLock, Timeout
 from mmengine.logging import print_log
+
+from mmseg_rbc.utils.files import replacing
 
 # What numpy and zipfile raise for a damaged file.
 _DAMAGE = (
@@ -30,7 +32,7 @@ NUM_VALUES = 256
 class ClassIndexCache:
     """A class index on disk, for one list of masks.
 
-    It lies in ``.mmseg_rbc`` inside the masks' common folder or, where that
+    It is kept in ``.mmseg_rbc`` inside the masks' common folder or, where that
     is read-only, below ``$MMSEG_RBC_CACHE`` (``~/.cache/mmseg_rbc``). A scan
     that was interrupted leaves the rows of the masks it had finished.
 
@@ -65,18 +67,13 @@ class ClassIndexCache:
         """
         key = np.frombuffer(self._key, np.uint8)
         for place in self._places:
-            part = f'{place}.{os.getpid()}.part'
             try:
-                os.makedirs(osp.dirname(place), exist_ok=True)
-                with open(part, 'wb') as file:
+                with replacing(place) as part, open(part, 'wb') as file:
                     np.savez(file, key=key, bits=np.packbits(index, axis=1))
-                os.replace(part, place)
                 return
             except OSError as error:
                 message = f'the class index {place} is not written: {error}'
                 print_log(message, 'current', logging.WARNING)
-                with suppress(OSError):
-                    os.remove(part)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -15,15 +15,11 @@ from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
+from mmseg_rbc.utils.files import check_files
 
 from .class_index import load_class_index
-from .helpers import (
-    class_colours,
-    class_names,
-    missing_files,
-    unknown_label_sentence,
-)
-from .splits import check_setting, read_split, select_images
+from .classes import check_label_values, class_colors, class_names
+from .splits import check_setting, read_split, select_images, unlisted_classes
 
 
 class ContinualMixin:
@@ -35,13 +31,13 @@ class ContinualMixin:
 
     ``metainfo['classes']`` names the value ``i`` of the masks at position
     ``i``. If the first one is ``background`` it is class 0; otherwise the
-    data has no background, and class 0 is what the network has not learnt.
+    data has no background, and class 0 is what the network has not learned.
 
     The ``metainfo`` of the data set then holds ``classes`` and ``palette`` of
     the seen classes in network order, the names ``old``, ``new`` and ``seen``
     and ``num_old``, ``task``, ``step``, ``setting`` and, when testing,
     ``unseen`` and ``eval_images``. Every sample carries ``num_old``. The
-    attributes ``all_classes`` and ``all_colours`` (by class id) and
+    attributes ``all_classes`` and ``all_colors`` (by class id) and
     ``class_ids`` (by mask value) describe the whole data set.
 
     Args:
@@ -99,7 +95,7 @@ class ContinualMixin:
                 'data has no background',
                 'current',
             )
-        self.all_colours = class_colours(info.get('palette'), self.all_classes)
+        self.all_colors = class_colors(info.get('palette'), self.all_classes)
         self.task = Task.make(task, self.all_classes, order)
         self.step = step
         self.setting = setting
@@ -112,10 +108,16 @@ class ContinualMixin:
         self._sample_seed = torch.full((2,), -1).share_memory_()
         seen = self.task.seen(step)
         info['classes'] = tuple(self.all_classes[c] for c in seen)
-        info['palette'] = [self.all_colours[c] for c in seen]
+        info['palette'] = [self.all_colors[c] for c in seen]
         super().__init__(*args, metainfo=info, **kwargs)  # type: ignore[call-arg]
         # Not through the argument, which takes text for the name of a file.
         self._metainfo.update(self._step_metainfo())
+
+    @classmethod
+    def continual_classes(cls, metainfo: Mapping | None) -> list[str]:
+        """Return all class names, background first, without any data."""
+        info = cls._load_metainfo(metainfo)  # type: ignore[attr-defined]
+        return class_names(info.get('classes'))[0]
 
     def get_label_map(self, new_classes: Sequence | None = None) -> dict:
         """Map the values of the masks to labels of this step.
@@ -161,7 +163,8 @@ class ContinualMixin:
             )
         if self._is_local:
             self._find_masks(infos)
-            self._check_files('image', [info['img_path'] for info in infos])
+            paths = [info['img_path'] for info in infos]
+            check_files(paths, 'image', self._listed_in)
         num_old = len(self.task.old(self.step))
         for info in infos:
             info['num_old'] = num_old
@@ -176,10 +179,11 @@ class ContinualMixin:
         kept = [infos[i] for i in self.select(infos)]
         if not kept:
             what = 'evaluation' if self._is_test else self.setting
+            hint = unlisted_classes(self.task, self.setting, self.all_classes)
             raise ValueError(
                 f'step {self.step} of {self.task} ({what}) selects none of '
-                f'the {len(infos)} images of {self.ann_file or "the folder"}: '
-                f'check task, order and setting{self._unlisted()}'
+                f'the {len(infos)} images of {self._listed_in}: check task, '
+                f'order and setting{hint}'
             )
         return kept
 
@@ -215,6 +219,10 @@ class ContinualMixin:
     def _is_local(self) -> bool:
         return (self.backend_args or {}).get('backend', 'local') == 'local'
 
+    @property
+    def _listed_in(self) -> str:
+        return self.ann_file or 'the folder'
+
     def classes_of(self, infos: list[dict]) -> np.ndarray:
         """Return which classes samples hold.
 
@@ -222,7 +230,8 @@ class ContinualMixin:
             ``(len(infos), classes)`` bool, by class id.
         """
         by_value = self.class_index(infos)
-        self._check_values(by_value, infos)
+        paths = [info['seg_map_path'] for info in infos]
+        check_label_values(by_value, [*self.class_ids, IGNORE_INDEX], paths)
         index = np.zeros((len(infos), self.task.num_classes), bool)
         for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]
@@ -245,34 +254,6 @@ class ContinualMixin:
             self.seed,
         )
 
-    def _unlisted(self) -> str:
-        """Name the classes in no step, which other settings mind."""
-        listed = self.task.seen(self.task.num_steps - 1)
-        names = [
-            name for c, name in enumerate(self.all_classes) if c not in listed
-        ]
-        if not names or self.setting not in ('disjoint', 'sequential'):
-            return ''
-        return (
-            f'; images with {", ".join(names)}, which no step learns, are in '
-            f'no {self.setting} step'
-        )
-
-    def _check_values(self, by_value: np.ndarray, infos: list[dict]) -> None:
-        known = [*self.class_ids, IGNORE_INDEX]
-        unknown = by_value.copy()
-        unknown[:, known] = False
-        if not unknown.any():
-            return
-        row = int(unknown.any(1).argmax())
-        raise ValueError(
-            unknown_label_sentence(
-                infos[row]['seg_map_path'],
-                np.flatnonzero(unknown[row]).tolist(),
-                known,
-            )
-        )
-
     def _names(self, infos: list[dict]) -> list[str]:
         """Return image names below the image folder, without suffix."""
         prefix = osp.join(self.data_prefix.get('img_path') or '', '')
@@ -287,16 +268,8 @@ class ContinualMixin:
                 f'{type(self).__name__} needs masks: set '
                 'data_prefix.seg_map_path'
             )
-        self._check_files('mask', [info['seg_map_path'] for info in infos])
-
-    def _check_files(self, what: str, paths: list[str]) -> None:
-        missing = missing_files(paths)
-        if missing:
-            raise FileNotFoundError(
-                f'{what} {missing[0]} does not exist ({len(missing)} of the '
-                f'{len(paths)} {what}s of {self.ann_file or "the folder"} are '
-                'missing): check the list and data_prefix'
-            )
+        paths = [info['seg_map_path'] for info in infos]
+        check_files(paths, 'mask', self._listed_in)
 
     def _step_metainfo(self) -> dict:
         """Return what the metainfo says of this step."""
@@ -331,14 +304,3 @@ class ContinualDataset(ContinualMixin, BaseSegDataset):
         ...     task=[['sky', 'tree'], ['road'], ['car']],
         ...     step=1)
     """
-
-
-def seed_datasets(dataset: Any, seed: int, epoch: int) -> None:
-    """Call ``seed_samples`` of the data sets inside any wrappers."""
-    if hasattr(dataset, 'seed_samples'):
-        dataset.seed_samples(seed, epoch)
-    for inner in [
-        *getattr(dataset, 'datasets', []),
-        *filter(None, [getattr(dataset, 'dataset', None)]),
-    ]:
-        seed_datasets(inner, seed, epoch)

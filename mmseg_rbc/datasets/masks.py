@@ -18,7 +18,7 @@ def open_mask(file: str | BinaryIO, path: str) -> Iterator[Image.Image]:
         path: Its path, for messages.
 
     Yields:
-        A picture of one 8-bit channel: grey (mode L) or palette (mode P).
+        A picture of one 8-bit channel: gray (mode L) or palette (mode P).
     """
     try:
         with Image.open(file) as mask:
@@ -36,7 +36,7 @@ def open_mask(file: str | BinaryIO, path: str) -> Iterator[Image.Image]:
 def _check_pixels(mask: Image.Image, path: str) -> None:
     """Raise unless Pillow will give the values as they are in the file."""
     kind = mask.mode
-    # Pillow scales grey values of 2 and 4 bits to 8; the raw mode tells.
+    # Pillow scales gray values of 2 and 4 bits to 8; the raw mode tells.
     tiles = getattr(mask, 'tile', None) or [(None, None, None, None)]
     raw = tiles[0][3]
     if kind == 'P' or (kind == 'L' and raw in ('L', None)):
@@ -44,6 +44,6 @@ def _check_pixels(mask: Image.Image, path: str) -> None:
     kind = raw if kind == 'L' else kind
     raise ValueError(
         f'mask {path} has pixels of kind {kind}, expected one 8-bit channel '
-        '(Pillow mode L or P) whose values are labels: convert colours to '
+        '(Pillow mode L or P) whose values are labels: convert colors to '
         'label values and save as 8-bit PNG'
     )

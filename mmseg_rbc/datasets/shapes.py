@@ -12,12 +12,13 @@ import os.path as osp
 
 import cv2
 import numpy as np
-from mmengine.utils import mkdir_or_exist, track_iter_progress
+from mmengine.utils import mkdir_or_exist
 from PIL import Image
 
 from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.utils.progress import track
 
-from .helpers import make_palette
+from .classes import make_palette
 
 FORMS = ('disk', 'square', 'triangle', 'star', 'cross')
 TEXTURES = ('plain', 'striped', 'checked', 'dotted')
@@ -30,7 +31,7 @@ NUM_CLASSES = len(CLASSES) - 1
 PARTNER_RATE = 0.7
 EXTRA_RATE = 0.3
 HOME_RATE = 0.85
-# Two colours (blue, green, red) that each kind of ground mixes.
+# Two colors (blue, green, red) that each kind of ground mixes.
 GROUNDS = np.array(
     [
         [(60, 120, 70), (40, 80, 50)],
@@ -71,13 +72,13 @@ def make_shapes(
     for folder in folders:
         mkdir_or_exist(folder)
     names = [f'shapes_{i:06d}' for i in range(num_train + num_val)]
-    colours = np.array(make_palette(256), np.uint8).ravel().tolist()
-    for i in track_iter_progress(range(len(names))):
+    colors = np.array(make_palette(256), np.uint8).ravel().tolist()
+    for i in track(range(len(names)), 'drawing shapes', len(names)):
         image, labels = draw_scene(np.random.default_rng([seed, i]), i, size)
         jpeg = osp.join(folders[0], names[i] + '.jpg')
         cv2.imwrite(jpeg, image, [cv2.IMWRITE_JPEG_QUALITY, 95])
         mask = Image.fromarray(labels)
-        mask.putpalette(colours)
+        mask.putpalette(colors)
         mask.save(osp.join(folders[1], names[i] + '.png'))
     lists = dict(trainaug=names[:num_train], val=names[num_train:])
     for split, members in lists.items():
@@ -139,16 +140,16 @@ def _draw_form(
     """Return a ``(H, W)`` uint8 silhouette: 255 inside."""
     radius = rng.uniform(0.18, 0.3) * min(size)
     low = np.array([radius, radius])
-    centre = rng.uniform(low, np.array(size[::-1]) - low)
+    center = rng.uniform(low, np.array(size[::-1]) - low)
     canvas = np.zeros(size, np.uint8)
     if FORMS[form] == 'disk':
-        middle = tuple(int(c) for c in np.rint(centre))
+        middle = tuple(int(c) for c in np.rint(center))
         cv2.circle(canvas, middle, round(radius), 255, -1)
         return canvas
     angles, radii = _corners(FORMS[form])
     angles = angles + rng.uniform(-0.3, 0.3)
     offsets = np.stack([np.sin(angles), -np.cos(angles)], 1)
-    corners = centre + radius * radii[:, None] * offsets
+    corners = center + radius * radii[:, None] * offsets
     cv2.fillPoly(canvas, [np.rint(corners).astype(np.int32)], 255)
     return canvas
 
@@ -183,5 +184,5 @@ def _draw_skin(
     hue = (hue + rng.uniform(-2, 2)) % 180
     value = rng.uniform(190, 250)
     pair = np.array([[[hue, 220, value], [hue, 220, 0.45 * value]]], np.uint8)
-    colours = cv2.cvtColor(pair, cv2.COLOR_HSV2BGR)[0].astype(np.float32)
-    return colours[dark.astype(int)]
+    colors = cv2.cvtColor(pair, cv2.COLOR_HSV2BGR)[0].astype(np.float32)
+    return colors[dark.astype(int)]

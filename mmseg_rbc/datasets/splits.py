@@ -26,10 +26,11 @@ def select_images(
     With S the classes of an image, C those of the step and P all earlier
     ones, background and void apart:
 
-    - ``overlapped``: S and C meet.
-    - ``disjoint`` and ``sequential``: S and C meet, and S lies within C and
-      P. (They differ in the labels: ``sequential`` keeps the old classes.)
-      An image with a class that no step learns is in no such step.
+    - ``overlapped``: the image holds a class of the step (``S & C``).
+    - ``disjoint`` and ``sequential``: it does, and no class of a later step
+      (``S <= C | P``). They differ in the labels: ``sequential`` keeps the
+      old classes. An image with a class that no step learns is in no such
+      step.
     - ``partitioned``: each image in one step, see :func:`partition`.
 
     Args:
@@ -119,6 +120,18 @@ def read_split(split_dir: str, step: int, num_images: int) -> np.ndarray:
             'the list that the split was made for'
         )
     return positions
+
+
+def unlisted_classes(task: Task, setting: str, names: Sequence[str]) -> str:
+    """Name the classes of no step if they keep images out of all steps."""
+    listed = task.seen(task.num_steps - 1)
+    unlisted = [name for c, name in enumerate(names) if c not in listed]
+    if not unlisted or setting not in ('disjoint', 'sequential'):
+        return ''
+    return (
+        f'; images with {", ".join(unlisted)}, which no step learns, are in '
+        f'no {setting} step'
+    )
 
 
 def check_setting(setting: str) -> None:

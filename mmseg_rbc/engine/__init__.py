@@ -1,15 +1,15 @@
 """From a config to the steps of a continual run."""
 
-from . import hooks
+from . import hooks, schedulers
 from .log_processor import ContinualLogProcessor
-from .poly_lr import PublishedPolyLR
 from .sequence import run_sequence
-from .step_config import step_config
+from .step_config import RunConfig, step_config
 
 __all__ = [
     'ContinualLogProcessor',
-    'PublishedPolyLR',
+    'RunConfig',
     'hooks',
     'run_sequence',
+    'schedulers',
     'step_config',
 ]

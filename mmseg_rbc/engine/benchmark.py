@@ -6,6 +6,7 @@ others wait and take it over.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import os.path as osp
@@ -18,13 +19,13 @@ from typing import Any, Callable
 
 from mmengine.config import Config
 
-from .sequence import FINISHED, read_finished
-from .step_config import (
-    config_task,
-    step_dir,
-    step_identity,
-    training_settings,
-)
+from mmseg_rbc.runs import WorkDir
+
+from .digests import training_digests
+from .sequence import read_finished
+from .step_config import RunConfig
+
+PROGRESS_SECONDS = 30.0
 
 
 @dataclass(eq=False)
@@ -34,34 +35,33 @@ class Job:
     Attributes:
         config: Path of the config.
         seed: Random seed.
-        work_dir: Folder of all its steps.
-        cfg: The config with the user's options.
+        folder: Its work dir.
+        run: The config with the user's options.
         shares: The job that trains step 0 for this one; None if it is its
             own.
     """
 
     config: str
     seed: int
-    work_dir: str
-    cfg: Config
+    folder: WorkDir
+    run: RunConfig
     shares: Job | None = None
 
     @property
     def name(self) -> str:
         """Name of the config, and the seed."""
-        stem = osp.splitext(osp.basename(self.config))[0]
-        return f'{stem}, seed {self.seed}'
+        return f'{config_name(self.config)}, seed {self.seed}'
 
     @property
-    def log(self) -> str:
-        """File that the output goes to."""
-        return osp.join(self.work_dir, 'benchmark.log')
+    def num_steps(self) -> int:
+        """Steps of the sequence."""
+        return self.run.task.num_steps
 
     def results(self) -> list[dict]:
         """Return what the finished steps say, without gaps."""
         found = []
-        for step in range(config_task(self.cfg).num_steps):
-            done = read_finished(self.work_dir, step, self.cfg)
+        for step in range(self.num_steps):
+            done = read_finished(self.folder, step, self.run)
             if done is None:
                 break
             found.append(done)
@@ -69,11 +69,12 @@ class Job:
 
     def is_finished(self) -> bool:
         """Whether all steps are finished."""
-        return len(self.results()) == config_task(self.cfg).num_steps
+        return len(self.results()) == self.num_steps
 
-    def has_base(self) -> bool:
-        """Whether step 0 is finished."""
-        return osp.isfile(osp.join(step_dir(self.work_dir, 0), FINISHED))
+
+def config_name(path: str) -> str:
+    """Return the name of a config: its file without folder and ending."""
+    return osp.splitext(osp.basename(path))[0]
 
 
 def plan_jobs(
@@ -83,31 +84,29 @@ def plan_jobs(
     options: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """Return one job for every config and seed, in an order that can run."""
-    jobs: list[Job] = []
+    jobs: dict[str, Job] = {}
     owners: dict[str, Job] = {}
     for seed in seeds:
         for config in configs:
+            path = osp.join(work_dir, config_name(config), f'seed_{seed}')
+            if path in jobs:
+                raise ValueError(
+                    f'{jobs[path].config} and {config} with seed {seed} would '
+                    f'both run in {path}: give each config a name of its own, '
+                    'and each seed once'
+                )
             cfg = Config.fromfile(config)
             cfg.merge_from_dict(dict(options or {}))
-            stem = osp.splitext(osp.basename(config))[0]
-            folder = osp.join(work_dir, stem, f'seed_{seed}')
-            job = Job(config, seed, folder, cfg)
-            for other in jobs:
-                if other.work_dir == folder:
-                    raise ValueError(
-                        f'{other.config} and {config} with seed {seed} would '
-                        f'both run in {folder}: give each config a name of '
-                        'its own, and each seed once'
-                    )
-            owner = owners.setdefault(f'{seed} {base_key(cfg)}', job)
+            job = Job(config, seed, WorkDir(path), RunConfig(cfg, options))
+            owner = owners.setdefault(f'{seed} {base_key(job.run)}', job)
             job.shares = None if owner is job else owner
-            jobs.append(job)
-    return jobs
+            jobs[path] = job
+    return list(jobs.values())
 
 
-def base_key(cfg: Config) -> str:
-    """Return a text that is the same for configs with the same step 0."""
-    key = [step_identity(cfg, 0), training_settings(cfg, 0)]
+def base_key(run: RunConfig) -> str:
+    """Return a text that is the same for runs with the same step 0."""
+    key = [run.identity(0), training_digests(run.step(0))]
     return json.dumps(key, sort_keys=True)
 
 
@@ -134,11 +133,81 @@ def job_command(
             command += ['-m', 'torch.distributed.run', '--standalone']
             command += [f'--nproc_per_node={processes}']
             tail = ['--launcher', 'pytorch']
-    command += [train_tool, job.config, '--work-dir', job.work_dir, '--resume']
+    command += [train_tool, job.config, '--resume']
+    command += ['--work-dir', job.folder.path]
     if job.shares is not None:
-        command += ['--init-from', job.shares.work_dir]
+        command += ['--init-from', job.shares.folder.path]
     seed = f'randomness.seed={job.seed}'
     return [*command, *tail, '--cfg-options', *options, seed], environment
+
+
+@dataclass
+class Process:
+    """A job that runs.
+
+    Attributes:
+        job: The job.
+        device: See :func:`job_command`.
+        process: Its process.
+        start: When it started.
+        num_done: Finished steps that were reported.
+        reported: When something was reported last.
+    """
+
+    job: Job
+    device: str
+    process: subprocess.Popen
+    start: float
+    num_done: int
+    reported: float
+
+    def progress(self) -> str | None:
+        """Return a line if there is news, or has not been one for long."""
+        results, now = self.job.results(), time.monotonic()
+        if len(results) > self.num_done:
+            self.num_done, self.reported = len(results), now
+            metrics = results[-1]['metrics']
+            means = ', '.join(
+                f'{group} {metrics[f"mIoU_{group}"]:.1f}'
+                for group in ('old', 'new', 'all')
+                if f'mIoU_{group}' in metrics
+            )
+            what = f'done, mIoU {means}'
+            return self._line(self.num_done - 1, what)
+        if now > self.reported + PROGRESS_SECONDS:
+            self.reported = now
+            return self._line(self.num_done, 'runs')
+        return None
+
+    def _line(self, step: int, what: str) -> str:
+        log = last_scalars(self.job.folder, step)
+        text = f'{self.job.name}: step {step}/{self.job.num_steps - 1} {what}'
+        if what == 'runs' and 'epoch' in log:
+            text += f', epoch {log["epoch"]}'
+        if 'sequence_eta' in log:
+            text += f', eta {datetime.timedelta(seconds=log["sequence_eta"])}'
+        return text
+
+    def end(self) -> str:
+        """Return a line about how it ended."""
+        minutes = (time.monotonic() - self.start) / 60
+        if self.process.returncode == 0:
+            return f'{self.job.name}: finished in {minutes:.1f} min'
+        return (
+            f'{self.job.name}: failed after {minutes:.1f} min with exit code '
+            f'{self.process.returncode}, see {self.job.folder.log}'
+        )
+
+
+def last_scalars(folder: WorkDir, step: int) -> dict[str, Any]:
+    """Return what a step logged last of its training, empty if nothing."""
+    for path in reversed(folder.step(step).scalars()):
+        with open(path) as file:
+            for line in reversed(file.readlines()):
+                # Evaluation has no "epoch"; the last line may be half there.
+                if '"epoch"' in line and line.endswith('}\n'):
+                    return json.loads(line)
+    return {}
 
 
 def run_jobs(
@@ -170,7 +239,7 @@ def run_jobs(
     failed: list[Job] = []
     total = len(waiting)
     free = list(devices)
-    running: list[tuple[Job, str, subprocess.Popen, float]] = []
+    running: list[Process] = []
     try:
         while waiting or running:
             for job in [j for j in waiting if _lost_base(j, failed)]:
@@ -179,36 +248,31 @@ def run_jobs(
                 say(f'{job.name}: left out, its step 0 failed')
             for job in [j for j in waiting if _can_start(j)][: len(free)]:
                 waiting.remove(job)
-                device = free.pop(0)
-                command = job_command(job, device, train_tool, options)
-                running.append((job, device, *_start(job, *command)))
-                left = f'{len(waiting)} of {total} wait'
-                say(f'{job.name}: started on {device}, log {job.log}; {left}')
-            for entry in [e for e in running if e[2].poll() is not None]:
+                running.append(_start(job, free.pop(0), train_tool, options))
+                say(
+                    f'{job.name}: started on {running[-1].device}, log '
+                    f'{job.folder.log}; {len(waiting)} of {total} wait'
+                )
+            for line in filter(None, [entry.progress() for entry in running]):
+                say(line)
+            for entry in [e for e in running if e.process.poll() is not None]:
                 running.remove(entry)
-                job, device, process, start = entry
-                free.append(device)
-                minutes = (time.monotonic() - start) / 60
-                if process.returncode == 0:
-                    say(f'{job.name}: finished in {minutes:.1f} min')
-                else:
-                    failed.append(job)
-                    say(
-                        f'{job.name}: failed after {minutes:.1f} min with exit'
-                        f' code {process.returncode}, see {job.log}'
-                    )
+                free.append(entry.device)
+                say(entry.end())
+                if entry.process.returncode:
+                    failed.append(entry.job)
             time.sleep(0.2)
     finally:
-        for _, _, process, _ in running:
-            process.terminate()
-        for job, _, process, _ in running:
-            process.wait()
-            say(f'{job.name}: stopped; the same command goes on')
+        for entry in running:
+            entry.process.terminate()
+        for entry in running:
+            entry.process.wait()
+            say(f'{entry.job.name}: stopped; the same command continues it')
     return failed
 
 
 def _can_start(job: Job) -> bool:
-    return job.shares is None or job.shares.has_base()
+    return job.shares is None or job.shares.folder.step(0).is_finished()
 
 
 def _lost_base(job: Job, failed: Sequence[Job]) -> bool:
@@ -216,11 +280,13 @@ def _lost_base(job: Job, failed: Sequence[Job]) -> bool:
 
 
 def _start(
-    job: Job, command: list[str], environment: dict[str, str]
-) -> tuple[subprocess.Popen, float]:
-    os.makedirs(job.work_dir, exist_ok=True)
-    with open(job.log, 'a') as log:
+    job: Job, device: str, train_tool: str, options: Sequence[str]
+) -> Process:
+    command, environment = job_command(job, device, train_tool, options)
+    os.makedirs(job.folder.path, exist_ok=True)
+    with open(job.folder.log, 'a') as log:
         process = subprocess.Popen(
             command, stdout=log, stderr=log, env=environment
         )
-    return process, time.monotonic()
+    now = time.monotonic()
+    return Process(job, device, process, now, len(job.results()), now)

@@ -11,7 +11,9 @@ from mmengine.runner import LogProcessor, Runner
 
 @LOG_PROCESSORS.register_module()
 class ContinualLogProcessor(LogProcessor):
-    """Put the step before a line, and the time left of the sequence in it.
+    """Put the step before a line, and the time left of the sequence behind.
+
+    That time is also among the logged values, as ``sequence_eta``.
 
     Args:
         step: The continual step.
@@ -28,7 +30,7 @@ class ContinualLogProcessor(LogProcessor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.prefix = f'step {step}/{last_step}  '
+        self.prefix = f'step {step}/{last_step}'
         self.later_iters = later_iters
 
     def get_log_after_iter(
@@ -36,23 +38,16 @@ class ContinualLogProcessor(LogProcessor):
     ) -> tuple[dict, str]:
         """Format the line of an iteration."""
         tag, text = super().get_log_after_iter(runner, batch_idx, mode)
-        if mode == 'train':
-            text = text.replace('  eta: ', self._sequence_eta(runner, tag), 1)
-            if self.by_epoch:
-                epoch = f'[{tag["epoch"]}'
-                text = text.replace(
-                    f'{epoch}]', f'{epoch}/{runner.max_epochs}]', 1
-                )
-        return tag, self.prefix + text
+        if mode != 'train' or 'time' not in tag:
+            return tag, f'{self.prefix}  {text}'
+        # Later steps are taken to be as fast as this one.
+        left = runner.message_hub.get_info('eta', 0)
+        left = int(left + self.later_iters * tag['time'])
+        tag['sequence_eta'] = left
+        eta = datetime.timedelta(seconds=left)
+        return tag, f'{self.prefix}  {text}  eta of sequence: {eta}'
 
     def get_log_after_epoch(self, *args: Any, **kwargs: Any) -> Any:
         """Format the line of an evaluation."""
         tag, text = super().get_log_after_epoch(*args, **kwargs)
-        return tag, self.prefix + text
-
-    def _sequence_eta(self, runner: Runner, tag: dict) -> str:
-        """Return the sequence's ETA and the label of the step's."""
-        left = runner.message_hub.runtime_info.get('eta', 0)
-        seconds = left + self.later_iters * tag.get('time', 0)
-        text = datetime.timedelta(seconds=int(seconds))
-        return f'  eta of sequence: {text}  eta of step: '
+        return tag, f'{self.prefix}  {text}'

@@ -1,25 +1,190 @@
-"""Spread a continual config over one step.
+"""From the config of a run to the complete config of each step.
 
-A config names the parts of a run once: ``continual`` (task, setting, ...),
-``method`` (what :class:`IncrementalEncoderDecoder` takes, and ``erase``) and
-``schedule``, and perhaps ``crop_size``. :func:`step_config` makes of it the
-complete config of one step, which MMSeg's own tools can run.
+A config names the parts of a run once: ``continual`` (task, setting, ... of
+the data sets), ``method`` (what :class:`IncrementalEncoderDecoder` takes, and
+more), ``schedule``, and perhaps ``crop_size``. :class:`RunConfig` derives from
+it, once, the task and the config of every step, which MMSeg's own tools can
+run; the four parts are not in it any more.
 """
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
-import os.path as osp
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from mmengine.config import Config, ConfigDict
-from mmseg.registry import DATASETS
+from mmengine.config import Config
+from mmseg.registry import MODELS
 
-from mmseg_rbc.datasets.helpers import class_names
+from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models import IncrementalEncoderDecoder
+from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.tasks import Task
+from mmseg_rbc.utils.keys import find_class
+
+from .config_parts import PARTS, check_parts, config_classes
+
+PHASES = ('train', 'val', 'test')
+
+
+class RunConfig:
+    """The config of a run, and what follows from it.
+
+    Args:
+        cfg: The config of all steps, with ``options`` merged.
+        options: What the user set on the command line: merged once more into
+            every step, so the user wins.
+
+    Attributes:
+        classes: All class names, background first.
+        task: What the network learns; Joint learns all of it in one step.
+        split: What the results are grouped by; differs from ``task`` for
+            Joint only.
+    """
+
+    def __init__(
+        self, cfg: Config, options: Mapping[str, Any] | None = None
+    ) -> None:
+        check_parts(cfg)
+        self.cfg = cfg
+        self.options = {
+            key: value
+            for key, value in (options or {}).items()
+            if key.split('.')[0] not in PARTS
+        }
+        self.method: dict[str, Any] = dict(cfg.get('method', {}))
+        self.classes = config_classes(cfg)
+        wanted, order = cfg.continual['task'], cfg.continual.get('order')
+        self.split = Task.make(wanted, self.classes, order)
+        self._trained = wanted
+        if self.method.get('joint'):
+            # One step; a list keeps the order and choice of its classes.
+            self._trained = 'offline'
+            if not isinstance(wanted, str):
+                self._trained = [[name for step in wanted for name in step]]
+        self.task = Task.make(self._trained, self.classes, order)
+
+    @property
+    def base_criterion(self) -> dict[str, Any]:
+        """The criterion of step 0, cross entropy by default."""
+        default = dict(type='PixelCrossEntropy')
+        return self.method.get('base_criterion', default)
+
+    def identity(self, step: int) -> dict[str, Any]:
+        """Return what tells a finished step from that of another run.
+
+        Step 0 is the same in all tasks with its classes, such as 15-5 and
+        15-1, but not for methods with another criterion in it.
+        """
+        identity = dict(
+            step=step,
+            setting=self.cfg.continual.get('setting', 'overlapped'),
+            classes=[self.classes[c] for c in self.task.seen(step)],
+        )
+        if step == 0:
+            return dict(identity, base_criterion=self.base_criterion['type'])
+        return dict(identity, task=self.task.name)
+
+    def steps(self, work_dir: str, world_size: int = 1) -> list[Config]:
+        """Return the config of every step of a run in a work dir."""
+        folder = WorkDir(work_dir)
+        return [
+            self.step(step, work_dir, folder.previous(step), world_size)
+            for step in range(self.task.num_steps)
+        ]
+
+    def step(
+        self,
+        step: int,
+        work_dir: str = 'work_dirs',
+        previous: str | None = None,
+        world_size: int = 1,
+    ) -> Config:
+        """Return the complete config of one step.
+
+        Args:
+            step: The continual step.
+            work_dir: Folder of all steps.
+            previous: Checkpoint of the previous step, from step 1 on.
+            world_size: Processes that share the global batch.
+        """
+        # A Runner prints its config into every checkpoint; to format it with
+        # yapf each time takes longer than a small step.
+        content = copy.deepcopy(self.cfg.to_dict())
+        cfg = Config(content, format_python_code=False)
+        self._set_data(cfg, step)
+        if 'crop_size' in cfg:
+            _set_crop(cfg)
+        if 'model' in cfg:
+            self._set_model(cfg, step, previous)
+        if 'schedule' in cfg:
+            views = 2 if step > 0 and self.method.get('erase') else 1
+            _set_schedule(cfg, step, views, world_size)
+        self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
+        for part in PARTS:
+            cfg.pop(part, None)
+        cfg.merge_from_dict(self.options)
+        return cfg
+
+    def _set_data(self, cfg: Config, step: int) -> None:
+        """Tell the data sets their step, and erase where the method does."""
+        erase = self.method.get('erase')
+        continual = dict(cfg.continual, task=self._trained, step=step)
+        for phase in PHASES:
+            loader = cfg.get(f'{phase}_dataloader') or {}
+            for dataset in base_datasets(loader.get('dataset')):
+                dataset.update(continual)
+                dataset.test_mode = phase != 'train'
+                if erase and step > 0 and phase == 'train':
+                    dataset.pipeline = _with_erase(dataset.pipeline, erase)
+
+    def _set_model(self, cfg: Config, step: int, previous: str | None) -> None:
+        """Size the heads, and give the model its method and its teacher."""
+        model = cfg.model
+        model.type = _segmentor_type(model.type)
+        heads = [model.decode_head, model.get('auxiliary_head') or []]
+        for head in heads:
+            for one in head if isinstance(head, (list, tuple)) else [head]:
+                one.num_classes = len(self.task.seen(step))
+        importance = self.method.get('importance')
+        if importance:
+            hook = dict(type='ImportanceHook', regularizer=importance)
+            cfg.custom_hooks = [
+                *cfg.get('custom_hooks', []),
+                dict(hook, previous=previous),
+            ]
+        if step == 0:
+            model.method = dict(criterion=self.base_criterion)
+            return
+        others = ('base_criterion', 'erase', 'importance', 'joint')
+        model.method = {
+            key: part for key, part in self.method.items() if key not in others
+        }
+        model.previous = dict(
+            checkpoint=previous,
+            num_classes=len(self.task.old(step)),
+            expected=self.identity(step - 1),
+        )
+
+    def _set_runtime(self, cfg: Config, step: int, folder: StepDir) -> None:
+        cfg.work_dir = folder.path
+        cfg.experiment_name = f'step_{step}'
+        # A visualizer of the same name would go on writing into the folder of
+        # the step before; without one it takes that of the experiment.
+        (cfg.get('visualizer') or {}).pop('name', None)
+        cfg.log_processor = dict(
+            cfg.get('log_processor', {}),
+            type='ContinualLogProcessor',
+            step=step,
+            last_step=self.task.num_steps - 1,
+        )
+        for phase in ('val', 'test'):
+            found = cfg.get(f'{phase}_evaluator') or []
+            for evaluator in found if isinstance(found, list) else [found]:
+                if evaluator.get('type') == 'ContinualIoUMetric':
+                    evaluator['out_file'] = folder.metrics
+                    if self.split != self.task:
+                        evaluator['num_base'] = len(self.split.seen(0))
 
 
 def step_config(
@@ -30,154 +195,9 @@ def step_config(
     world_size: int = 1,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the complete config of one continual step.
-
-    Args:
-        cfg: The config of all steps, with ``options`` merged.
-        step: The continual step.
-        work_dir: Folder of all steps.
-        previous: Checkpoint of the previous step, from step 1 on.
-        world_size: Processes that share the global batch.
-        options: What the user set on the command line: merged again at the
-            end, so the user wins.
-    """
-    task = config_task(cfg)
-    cfg = copy.deepcopy(cfg)
-    folder = step_dir(work_dir, step)
-    _set_data(cfg, step)
-    if 'crop_size' in cfg:
-        _set_crop(cfg)
-    if 'model' in cfg:
-        _set_model(cfg, task, step, previous)
-    if 'schedule' in cfg:
-        _set_schedule(cfg, step, world_size)
-    _set_runtime(cfg, task, step, folder)
-    for part in ('crop_size', 'method', 'schedule'):
-        cfg.pop(part, None)
-    cfg.merge_from_dict(dict(options or {}))
-    return cfg
-
-
-def step_dir(work_dir: str, step: int) -> str:
-    """Return the folder of one step."""
-    return osp.join(work_dir, f'step_{step}')
-
-
-def config_task(cfg: Config) -> Task:
-    """Return the task of a config."""
-    continual = cfg.get('continual', {})
-    if 'task' not in continual:
-        raise ValueError(
-            f'{cfg.filename} has no continual.task: inherit a file of '
-            'configs/_base_/tasks, or pass --cfg-options continual.task=15-1'
-        )
-    return _make_task(cfg, _trained_task(cfg))
-
-
-def _trained_task(cfg: Config) -> Any:
-    """Return the task as the data sets take it: one step for Joint."""
-    task = cfg.continual['task']
-    if not cfg.get('method', {}).get('joint'):
-        return task
-    if isinstance(task, str):
-        return 'offline'
-    return [[name for step in task for name in step]]
-
-
-def _make_task(cfg: Config, task: Any) -> Task:
-    return Task.make(task, config_classes(cfg), cfg.continual.get('order'))
-
-
-def base_criterion(cfg: Config) -> dict[str, Any]:
-    """Return the criterion of step 0, cross entropy by default."""
-    default = dict(type='PixelCrossEntropy')
-    return cfg.get('method', {}).get('base_criterion', default)
-
-
-def step_identity(cfg: Config, step: int) -> dict[str, Any]:
-    """Return what tells a finished step from that of another run.
-
-    Step 0 is the same in all tasks with its classes, such as 15-5 and 15-1,
-    but not for methods with another criterion in it.
-    """
-    task, names = config_task(cfg), config_classes(cfg)
-    identity = dict(
-        step=step,
-        setting=cfg.continual.get('setting', 'overlapped'),
-        classes=[names[c] for c in task.seen(step)],
-    )
-    if step == 0:
-        return dict(identity, base_criterion=base_criterion(cfg)['type'])
-    return dict(identity, task=task.name)
-
-
-def training_settings(
-    cfg: Config, step: int, options: Mapping[str, Any] | None = None
-) -> dict[str, str]:
-    """Return what decides how a step trains, as short digests by part.
-
-    Paths of work dirs and the number of processes do not matter, nor does
-    the name of the task: 15-5 and 15-1 begin alike.
-    """
-    step_cfg = step_config(cfg, step, options=options)
-    for dataset in base_datasets(step_cfg.train_dataloader.dataset):
-        dataset.pop('task', None)
-    for key in ('num_workers', 'persistent_workers'):
-        step_cfg.train_dataloader.pop(key, None)
-    parts = (
-        'model',
-        'train_dataloader',
-        'optim_wrapper',
-        'param_scheduler',
-        'train_cfg',
-        'custom_hooks',
-    )
-    texts = {
-        part: json.dumps(step_cfg.get(part), sort_keys=True, default=str)
-        for part in parts
-    }
-    return {
-        part: hashlib.sha256(text.encode()).hexdigest()[:12]
-        for part, text in texts.items()
-    }
-
-
-def config_classes(cfg: Config) -> list[str]:
-    """Return all class names of the training data, background first."""
-    dataset = next(base_datasets(cfg.train_dataloader.dataset))
-    dataset_type = DATASETS.get(dataset.type)
-    if dataset_type is None:
-        raise ValueError(
-            f'the data set {dataset.type!r} is unknown: import the module '
-            'that registers it in custom_imports'
-        )
-    info = dataset_type._load_metainfo(dataset.get('metainfo'))
-    return class_names(info.get('classes'))[0]
-
-
-def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
-    """Yield the data sets inside wrappers such as ``ConcatDataset``."""
-    if not dataset:
-        return
-    inner = dataset.get('datasets') or [dataset.get('dataset')]
-    if inner == [None]:
-        yield dataset
-        return
-    for part in inner:
-        yield from base_datasets(part)
-
-
-def _set_data(cfg: Config, step: int) -> None:
-    """Tell the data sets their step, and erase where the method does."""
-    erase = cfg.get('method', {}).get('erase')
-    continual = dict(cfg.continual, task=_trained_task(cfg), step=step)
-    for phase in ('train', 'val', 'test'):
-        loader = cfg.get(f'{phase}_dataloader') or {}
-        for dataset in base_datasets(loader.get('dataset')):
-            dataset.update(continual)
-            dataset.test_mode = phase != 'train'
-            if erase and step > 0 and phase == 'train':
-                dataset.pipeline = _with_erase(dataset.pipeline, erase)
+    """Return the complete config of one step, see :class:`RunConfig`."""
+    run = RunConfig(cfg, options)
+    return run.step(step, work_dir, previous, world_size)
 
 
 def _with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
@@ -198,7 +218,7 @@ def _set_crop(cfg: Config) -> None:
     if isinstance(size, int):
         size = (size, size)
     sizes = dict(RandomResizedCrop=size, CenterCropShortSide=min(size))
-    for phase in ('train', 'val', 'test'):
+    for phase in PHASES:
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
             for transform in dataset.get('pipeline', []):
@@ -211,46 +231,26 @@ def _set_crop(cfg: Config) -> None:
         cfg.model.data_preprocessor.size = size
 
 
-def _set_model(
-    cfg: Config, task: Task, step: int, previous: str | None
-) -> None:
-    """Size the heads, and give the model its method and its teacher."""
-    model, seen = cfg.model, len(task.seen(step))
-    heads = [model.decode_head, model.get('auxiliary_head') or []]
-    for head in heads:
-        for one in head if isinstance(head, (list, tuple)) else [head]:
-            one.num_classes = seen
-    method = dict(cfg.get('method', {}))
-    importance = method.pop('importance', None)
-    if importance:
-        cfg.custom_hooks = [
-            *cfg.get('custom_hooks', []),
-            dict(
-                type='ImportanceHook', estimator=importance, previous=previous
-            ),
-        ]
-    for part in ('base_criterion', 'erase', 'joint'):
-        method.pop(part, None)
-    model.type = 'IncrementalEncoderDecoder'
-    if step == 0:
-        model.method = dict(criterion=base_criterion(cfg))
-        return
-    model.method = method
-    model.previous = dict(
-        checkpoint=previous,
-        num_classes=len(task.old(step)),
-        expected=step_identity(cfg, step - 1),
-    )
+def _segmentor_type(name: str) -> str:
+    """Return the continual segmentor that takes the place of another one."""
+    if name == 'EncoderDecoder':
+        return 'IncrementalEncoderDecoder'
+    cls = find_class(name, MODELS, 'model.type')
+    if not issubclass(cls, IncrementalEncoderDecoder):
+        raise ValueError(
+            f'model.type={name!r} cannot learn step by step: use '
+            '"IncrementalEncoderDecoder", or a class derived from it'
+        )
+    return name
 
 
-def _set_schedule(cfg: Config, step: int, world_size: int) -> None:
+def _set_schedule(cfg: Config, step: int, views: int, world_size: int) -> None:
     """Set learning rate, epochs and the batch of one process.
 
     ``batch_size`` of the schedule counts the images of all processes; an
     erased view is an image, so a method that erases loads half as many.
     """
     part = cfg.schedule.base if step == 0 else cfg.schedule.later
-    views = 2 if step > 0 and cfg.get('method', {}).get('erase') else 1
     batch, rest = divmod(part.batch_size, views * world_size)
     if rest:
         raise ValueError(
@@ -275,26 +275,3 @@ def _set_schedule(cfg: Config, step: int, world_size: int) -> None:
             convert_to_iter_based=True,
         )
     ]
-
-
-def _set_runtime(cfg: Config, task: Task, step: int, folder: str) -> None:
-    cfg.work_dir = folder
-    cfg.experiment_name = f'step_{step}'
-    # A visualizer of the same name would go on writing into the folder of
-    # the step before; without one it takes that of the experiment.
-    (cfg.get('visualizer') or {}).pop('name', None)
-    cfg.log_processor = dict(
-        cfg.get('log_processor', {}),
-        type='ContinualLogProcessor',
-        step=step,
-        last_step=task.num_steps - 1,
-    )
-    for phase in ('val', 'test'):
-        found = cfg.get(f'{phase}_evaluator') or []
-        for evaluator in found if isinstance(found, list) else [found]:
-            if evaluator.get('type') == 'ContinualIoUMetric':
-                evaluator['out_file'] = osp.join(folder, 'metrics.json')
-                if cfg.get('method', {}).get('joint'):
-                    # Trained at once, but compared by the groups of the task.
-                    split = _make_task(cfg, cfg.continual['task'])
-                    evaluator['num_base'] = len(split.seen(0))

@@ -47,7 +47,7 @@ class ContextBias:
         """Return an image without its new classes, None if it is not used.
 
         Args:
-            image: ``(3, h, w)`` before normalisation.
+            image: ``(3, h, w)`` before normalization.
             label: ``(H, W)``; its size may differ from the image's.
         """
         is_new = (label >= self.num_old) & (label != IGNORE_INDEX)

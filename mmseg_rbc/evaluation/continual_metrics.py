@@ -1,7 +1,7 @@
-"""What a continual run learnt and forgot, from its IoU of each step.
+"""What a continual run learned and forgot, from its IoU of each step.
 
 Pure functions of a class x step matrix M in per cent, NaN where a class is
-not learnt yet or has no pixels.
+not learned yet or has no pixels.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def harmonic_mean(old: float, new: float) -> float:
     return 2 * old * new / total if total else 0.0
 
 
-def summarise(
+def summarize(
     matrix: np.ndarray,
     first: np.ndarray,
     num_base: int,
@@ -103,7 +103,7 @@ def summarise(
     Returns:
         mIoU after the last step of ``old``, ``new`` and ``all``; ``mean``,
         the mean over steps of ``all``; ``forgetting``, the mean over classes
-        learnt before the last step, and ``transfer``, its negative;
+        learned before the last step, and ``transfer``, its negative;
         ``harmonic``, the harmonic mean of old and new.
     """
     groups = group_means(matrix, num_base, background)

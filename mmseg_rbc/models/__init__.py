@@ -1,6 +1,6 @@
 """Models of continual segmentation."""
 
-from . import losses, pseudo_labelers
+from . import losses, pseudo_labelers, regularizers
 from .data_preprocessor import DupletDataPreProcessor
 from .segmentors import IncrementalEncoderDecoder
 
@@ -9,4 +9,5 @@ __all__ = [
     'IncrementalEncoderDecoder',
     'losses',
     'pseudo_labelers',
+    'regularizers',
 ]

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 
 import torch
 from mmseg.models.decode_heads.decode_head import BaseDecodeHead
+from mmseg.models.losses import CrossEntropyLoss
 from torch import Tensor, nn
 
-INITIALISATIONS = ('random', 'balanced')
+from mmseg_rbc.tasks import IGNORE_INDEX
+
+INITIALIZATIONS = ('random', 'balanced')
 
 
 def is_classifier(key: str) -> bool:
@@ -41,17 +44,49 @@ def check_head(head: nn.Module) -> None:
         )
 
 
+def loss_weight(head: nn.Module) -> float:
+    """Return the weight of a head's loss, or raise for what is not used.
+
+    The criterion of the method takes the place of ``loss_decode``: of the
+    stock cross entropy ``loss_weight`` counts, anything else would be ignored.
+    """
+    name, loss = type(head).__name__, head.loss_decode
+    is_plain = type(loss) is CrossEntropyLoss and not (
+        loss.use_sigmoid
+        or loss.use_mask
+        or loss.class_weight is not None
+        or loss.avg_non_ignore
+    )
+    if not is_plain:
+        raise ValueError(
+            f'loss_decode of {name} is {loss}, but the loss of a step is '
+            'method.criterion: leave it out, or set dict(type='
+            '"CrossEntropyLoss", loss_weight=...), whose weight is used'
+        )
+    if head.sampler is not None:
+        raise ValueError(
+            f'{name} has a sampler, {type(head.sampler).__name__}, which the '
+            'loss of a continual step does not use: leave it out'
+        )
+    if head.ignore_index != IGNORE_INDEX:
+        raise ValueError(
+            f'{name} ignores label {head.ignore_index}, but pixels without a '
+            f'label are {IGNORE_INDEX} here: leave ignore_index out'
+        )
+    return float(loss.loss_weight)
+
+
 def grow_state_dict(
     old: Mapping[str, Tensor],
     new: Mapping[str, Tensor],
-    initialisation: str,
+    initialization: str,
 ) -> dict[str, Tensor]:
     """Fit the weights of step t-1 into the network of step t.
 
     Args:
         old: State of the old network, with O classes.
-        new: State of the new one, K classes, freshly initialised.
-        initialisation: Of the N = K - O new rows of each ``conv_seg``.
+        new: State of the new one, K classes, freshly initialized.
+        initialization: Of the N = K - O new rows of each ``conv_seg``.
             ``random`` keeps the fresh ones. ``balanced`` (MiB, eq. 8 and 9)
             copies the background row and sets all new biases and that of
             background to ``b_0 - ln(N + 1)``, so that the new classes share
@@ -70,7 +105,7 @@ def grow_state_dict(
         if old[key].shape == fresh.shape:
             grown[key] = old[key]
         elif is_classifier(key) and old[key].shape[1:] == fresh.shape[1:]:
-            grown[key] = _grow(old[key], fresh, initialisation)
+            grown[key] = _grow(old[key], fresh, initialization)
         else:
             raise ValueError(
                 f'weight {key!r} has shape {tuple(old[key].shape)} in the '
@@ -80,12 +115,12 @@ def grow_state_dict(
     return grown
 
 
-def _grow(old: Tensor, fresh: Tensor, initialisation: str) -> Tensor:
+def _grow(old: Tensor, fresh: Tensor, initialization: str) -> Tensor:
     """Put the old rows first; a vector is a bias."""
     num_old, num_new = len(old), len(fresh) - len(old)
     grown = fresh.detach().clone()
     grown[:num_old] = old
-    if initialisation == 'balanced':
+    if initialization == 'balanced':
         if grown.dim() == 1:
             shared = old[0] - math.log(num_new + 1)
             grown[0] = shared

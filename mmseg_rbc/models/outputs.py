@@ -18,7 +18,7 @@ class Outputs:
 
     Attributes:
         feats: What the backbone returns, one tensor for every stage.
-        decoded: What the heads see: ``feats``, or the output of the neck.
+        head_inputs: What the heads see: ``feats``, or the output of the neck.
         embedding: ``(B, C, h, w)`` input of the classifier.
         small_logits: ``(B, K, h, w)`` output of the classifier.
         size: ``(H, W)`` of the input.
@@ -27,7 +27,7 @@ class Outputs:
     """
 
     feats: tuple[Tensor, ...]
-    decoded: tuple[Tensor, ...]
+    head_inputs: tuple[Tensor, ...]
     embedding: Tensor
     small_logits: Tensor
     size: tuple[int, int]
@@ -68,10 +68,10 @@ def run_network(
         num_views: See :class:`Outputs`.
     """
     feats = tuple(model.backbone(inputs))
-    decoded = tuple(model.neck(feats)) if model.with_neck else feats
+    head_inputs = tuple(model.neck(feats)) if model.with_neck else feats
     head = model.decode_head
     with _input_of(head.conv_seg) as captured:
-        small_logits = head(decoded)
+        small_logits = head(head_inputs)
     if not captured or not isinstance(small_logits, Tensor):
         raise ValueError(
             f'{type(head).__name__} did not classify through cls_seg once: '
@@ -79,7 +79,7 @@ def run_network(
         )
     return Outputs(
         feats=feats,
-        decoded=decoded,
+        head_inputs=head_inputs,
         embedding=captured[-1],
         small_logits=small_logits,
         size=(inputs.shape[2], inputs.shape[3]),

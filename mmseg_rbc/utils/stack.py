@@ -8,9 +8,11 @@ replaced here; see "The stack" in the README.
 from __future__ import annotations
 
 import importlib.util
+import io
 import pickle
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any
 
@@ -28,7 +30,7 @@ INSTALL_HINT = (
 
 
 class _MissingOps(ModuleType):
-    """Stand-in for ``mmcv._ext``: every operator exists and says no."""
+    """Stand-in for ``mmcv._ext``: every operator exists, and raises."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         # Dunder look-ups are Python asking what kind of module this is.
@@ -127,9 +129,23 @@ def _history_method(owner: Any, name: str) -> Callable[..., Any]:
     return getattr(HistoryBuffer, name)
 
 
+def import_datasets() -> None:
+    """Import the data sets of MMSeg without a word about OneDL.
+
+    The maintained MMSeg prints a line for every process that cannot import
+    the data platform of its makers, though it means to log it for debugging.
+    """
+    with redirect_stdout(io.StringIO()) as printed:
+        importlib.import_module('mmseg.datasets')
+    for line in printed.getvalue().splitlines():
+        if line != 'Could not import OneDL':
+            print(line)
+
+
 def prepare_stack() -> None:
-    """Check the installed packages, then fill their two known gaps."""
+    """Check the installed packages, then fill their known gaps."""
     check_stack()
     import_ops()
+    import_datasets()
     if Version(torch.__version__) >= Version('2.6'):
         allow_checkpoint_types()

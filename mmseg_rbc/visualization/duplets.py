@@ -24,7 +24,7 @@ from mmseg_rbc.datasets.transforms import (  # noqa: E402
 )
 from mmseg_rbc.tasks import IGNORE_INDEX  # noqa: E402
 
-VOID_COLOUR = (224, 224, 192)
+VOID_COLOR = (224, 224, 192)
 COLUMNS = ('image', 'erased image', 'raw mask', 'training mask')
 
 
@@ -112,7 +112,7 @@ def _draw_row(
         row[2],
         ids[view['gt_raw_map']],
         dataset.all_classes,
-        dataset.all_colours,
+        dataset.all_colors,
     )
     meta = dataset.metainfo
     _draw_mask(row[3], view['gt_seg_map'], meta['classes'], meta['palette'])
@@ -124,16 +124,16 @@ def _draw_mask(
     axes: Axes,
     mask: np.ndarray,
     names: Sequence[str],
-    colours: Sequence[Sequence[int]],
+    colors: Sequence[Sequence[int]],
 ) -> None:
-    """Colour a mask and name what is in it below."""
-    table = np.full((256, 3), VOID_COLOUR, np.uint8)
-    table[: len(colours)] = colours
+    """Color a mask and name what is in it below."""
+    table = np.full((256, 3), VOID_COLOR, np.uint8)
+    table[: len(colors)] = colors
     axes.imshow(table[mask], interpolation='nearest')
     present = np.unique(mask).tolist()
     labels = {IGNORE_INDEX: 'void', **dict(enumerate(names))}
     handles = [
-        Patch(facecolor=table[i] / 255, edgecolor='grey', label=labels[i])
+        Patch(facecolor=table[i] / 255, edgecolor='gray', label=labels[i])
         for i in present
     ]
     axes.legend(

@@ -53,7 +53,7 @@ def test_index_equals_a_plain_scan(tmp_path, num_workers):
     assert len(cache_files(tmp_path)) == 1
 
 
-def test_palette_masks_count_indices_not_colours(tmp_path):
+def test_palette_masks_count_indices_not_colors(tmp_path):
     mask = Image.fromarray(np.array([[0, 15], [255, 0]], np.uint8))
     mask.putpalette(list(range(256)) * 3)
     mask.save(tmp_path / 'p.png')
@@ -211,7 +211,7 @@ def test_unwritable_cache_costs_no_run(tmp_path, monkeypatch):
     np.testing.assert_array_equal(index, expected_index(paths))
 
 
-def test_grey_masks_of_few_bits_are_refused(tmp_path):
+def test_gray_masks_of_few_bits_are_refused(tmp_path):
     """Pillow would turn value 1 of a 4-bit mask into 17."""
     path = tmp_path / 'four.png'
     header = struct.pack('>IIBBBBB', 2, 1, 4, 0, 0, 0, 0)

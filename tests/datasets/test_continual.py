@@ -4,7 +4,7 @@ from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.datasets import ContinualDataset
-from mmseg_rbc.datasets.helpers import make_palette
+from mmseg_rbc.datasets.classes import make_palette
 
 CLASSES = ['background', 'cat', 'dog', 'cow', 'owl']
 STEPS = [['dog', 'cat'], ['cow'], ['owl']]
@@ -275,7 +275,7 @@ def bad_mask(path: str, value: int):
             None,
             dict(metainfo=dict(classes=CLASSES, palette=[[0] * 3] * 2)),
             ValueError,
-            'palette has 2 colours',
+            'palette has 2 colors',
         ),
         (
             None,

@@ -12,7 +12,7 @@ from mmseg_rbc.datasets.splits import (
     read_split,
     select_images,
 )
-from mmseg_rbc.tasks import BENCHMARK_TASKS, Task
+from mmseg_rbc.tasks import Task
 
 # Classes of five images; task: step 0 learns 1 and 2, then 3, then 4.
 IMAGES = [{0, 1}, {1, 3, 255}, {0, 3, 4}, {0}, {2, 3}]

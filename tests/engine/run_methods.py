@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
 from mmseg_rbc.engine import run_sequence
-from mmseg_rbc.engine.processes import init_processes
+from mmseg_rbc.engine.launch import init_processes
 
 CONFIGS = Path(__file__).parents[2] / 'configs'
 

@@ -11,7 +11,7 @@ from mmseg_rbc.evaluation.continual_metrics import (
     harmonic_mean,
     iou_matrix,
     over_seeds,
-    summarise,
+    summarize,
 )
 
 NAN = math.nan
@@ -68,19 +68,19 @@ def test_harmonic_mean():
 
 
 def test_summary():
-    numbers = summarise(MATRIX, np.array([0, 0, 0, 1, 2]), num_base=3)
+    numbers = summarize(MATRIX, np.array([0, 0, 0, 1, 2]), num_base=3)
     assert numbers['all'] == pytest.approx(36)
     assert numbers['mean'] == pytest.approx((190 / 3 + 160 / 3 + 36) / 3)
     assert numbers['forgetting'] == pytest.approx(90 / 4)
     assert numbers['transfer'] == pytest.approx(-90 / 4)
     old, new = 140 / 3, 20
     assert numbers['harmonic'] == pytest.approx(2 * old * new / (old + new))
-    without = summarise(MATRIX, np.array([0, 0, 0, 1, 2]), 3, False)
+    without = summarize(MATRIX, np.array([0, 0, 0, 1, 2]), 3, False)
     assert without['forgetting'] == pytest.approx(70 / 3)
 
 
 def test_one_step_forgets_nothing():
-    numbers = summarise(MATRIX[:3, :1], np.zeros(3, int), num_base=3)
+    numbers = summarize(MATRIX[:3, :1], np.zeros(3, int), num_base=3)
     assert math.isnan(numbers['forgetting']) and math.isnan(numbers['new'])
     assert numbers['old'] == numbers['all'] == numbers['mean']
 

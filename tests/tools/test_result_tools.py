@@ -96,7 +96,7 @@ def test_context_bias_and_report(copied_run, tmp_path):
 
 
 def test_joint_beside_an_unfinished_run(copied_run, tiny_root, tmp_path):
-    """Joint knows classes that the other run has not learnt yet."""
+    """Joint knows classes that the other run has not learned yet."""
     cfg, options = make_tiny_config(
         tiny_root, 'joint', **{'schedule.base.epochs': 1}
     )

@@ -1,4 +1,4 @@
-"""tools/analysis_tools/run_benchmark.py, stopped and started again."""
+"""tools/run_benchmark.py, stopped and started again."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def start(work_dir: Path, data_root: str, *args: str) -> subprocess.Popen:
         str(REPO / 'configs' / name.split('_')[0] / f'{name}.py')
         for name in NAMES
     ]
-    tool = str(REPO / 'tools/analysis_tools/run_benchmark.py')
+    tool = str(REPO / 'tools/run_benchmark.py')
     command = [sys.executable, tool, *configs, '--work-dir', str(work_dir)]
     command += [*args, '--cfg-options', f'continual.data_root={data_root}']
     command += ['continual.task=15-5', 'crop_size=(32,32)']

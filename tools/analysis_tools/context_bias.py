@@ -1,6 +1,6 @@
 """Measure how much old classes depend on new ones beside them.
 
-With the checkpoint of a later step: the classes learnt after step 0 are erased
+With the checkpoint of a later step: the classes learned after step 0 are erased
 from the validation images; how many pixels of the old classes change their
 prediction, how much probability does their true class lose, how much IoU?
 Written to context_bias.json beside the checkpoint, where the report finds it.
@@ -40,7 +40,7 @@ def parse_args() -> argparse.Namespace:
         '--erase',
         choices=['later', 'step'],
         default='later',
-        help='erase the classes learnt after step 0, or only those of the '
+        help='erase the classes learned after step 0, or only those of the '
         'step of the checkpoint (default: %(default)s)',
     )
     parser.add_argument(

@@ -4,7 +4,7 @@ import argparse
 import json
 import os.path as osp
 
-from mmseg_rbc.evaluation.summary import summary_table
+from mmseg_rbc.reporting.tables import summary_table
 
 
 def main() -> None:

@@ -114,24 +114,14 @@ def central_box(
 
 @TRANSFORMS.register_module()
 class CenterCropShortSide(BaseTransform):
-    """Resize the short side, then crop the centre: published evaluation.
+    """Resize the short side, then crop the center: published evaluation.
 
     Put it after the loading of the mask. ``ori_shape`` becomes the size of
     the crop, so that MMSeg evaluates at that size instead of the image's.
     An image without a mask, as in inference, is resized but not cropped, and
     keeps its ``ori_shape``: the prediction covers the whole image.
 
-    Required Keys:
-
-    - img
-    - seg_fields (optional)
-
-    Modified Keys:
-
-    - img
-    - img_shape
-    - ori_shape
-    - the maps of seg_fields
+    Its keys are those of :class:`RandomResizedCrop`, and ``ori_shape``.
 
     Args:
         crop_size: Side of the square crop.

@@ -37,8 +37,8 @@ class NewClassErase(BaseTransform):
     - erased_from (the image that was erased)
 
     Args:
-        fill: ``black`` (0 before normalisation, as published), ``mean`` (mean
-            colour of the kept pixels), ``noise`` (uniform), or ``inpaint``
+        fill: ``black`` (0 before normalization, as published), ``mean`` (mean
+            color of the kept pixels), ``noise`` (uniform), or ``inpaint``
             (OpenCV's, after Telea).
         erase_void: Whether pixels without a label (255) are erased too, as in
             the released code.
@@ -94,7 +94,7 @@ class NewClassErase(BaseTransform):
         if self.fill == 'noise':
             return np.where(is_new, self._noise(planes.shape), planes)
         if self.fill == 'mean':
-            return np.where(is_new, mean_colour(planes, ~is_new), planes)
+            return np.where(is_new, mean_color(planes, ~is_new), planes)
         image = np.ascontiguousarray(planes.transpose(1, 2, 0))
         mask = is_new.astype(np.uint8)
         image = cv2.inpaint(image, mask, 3, cv2.INPAINT_TELEA)
@@ -111,7 +111,7 @@ class NewClassErase(BaseTransform):
         )
 
 
-def mean_colour(planes: np.ndarray, kept: np.ndarray) -> np.ndarray:
+def mean_color(planes: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Return the rounded mean of the kept pixels, black if there are none.
 
     Args:

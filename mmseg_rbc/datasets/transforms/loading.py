@@ -11,7 +11,7 @@ import numpy as np
 from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.registry import TRANSFORMS
 
-from mmseg_rbc.datasets.helpers import unknown_label_sentence
+from mmseg_rbc.datasets.classes import unknown_label_sentence
 from mmseg_rbc.datasets.masks import open_mask
 
 # No class has this label; see tasks.MAX_CLASSES.

@@ -1,71 +1,61 @@
-"""Wire an importance estimator to optimiser and checkpoints."""
+"""Wire a regularizer to optimizer and checkpoints."""
 
 from __future__ import annotations
 
-import os
 import os.path as osp
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
-from mmengine.runner.checkpoint import _load_checkpoint
 from mmseg.registry import TASK_UTILS
 from torch import Tensor
 
-from mmseg_rbc.engine.importance import ImportanceState
-from mmseg_rbc.models.teacher import load_previous_step
-
-IMPORTANCE = 'importance.pth'
+from mmseg_rbc.models.regularizers import ImportanceState
+from mmseg_rbc.runs import StepDir
+from mmseg_rbc.utils.checkpoint import load_checkpoint, save_checkpoint
 
 
 @HOOKS.register_module()
 class ImportanceHook(Hook):
     """Gather importance, and hold important weights back (EWC, PI, RW).
 
-    It acts when the optimiser is about to step. By then DDP has averaged the
+    It acts when the optimizer is about to step. By then DDP has averaged the
     gradients over processes and AMP has unscaled them, and they are those of
     the task alone; the penalty is added as a gradient after that, so the
     importance never sees it. Clipping, if any, comes before both. (Fused
-    optimisers unscale later: do not use them with AMP here.)
+    optimizers unscale later: do not use them with AMP here.)
 
     What was gathered travels in every checkpoint of the step; what the next
     step needs is written to ``importance.pth`` when training ends.
 
     Args:
-        estimator: Config of the estimator, such as ``dict(type='EWC')``.
+        regularizer: Its config, such as ``dict(type='EWC')``.
         previous: Checkpoint of the previous step, from step 1 on.
         interval: Iterations between two values of ``penalty`` in the log.
     """
 
     def __init__(
         self,
-        estimator: Mapping[str, Any],
+        regularizer: Mapping[str, Any],
         previous: str | None = None,
         interval: int = 50,
     ) -> None:
-        self.estimator = TASK_UTILS.build(dict(estimator))
+        self.regularizer = TASK_UTILS.build(dict(regularizer))
         self.previous = previous
         self.interval = interval
         self._resumed: dict[str, Any] | None = None
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Keep what a stopped run had gathered."""
-        if not runner._resume:
-            return
         self._resumed = checkpoint.get('importance')
-        if self._resumed is None:
-            raise ValueError(
-                'the step to resume was begun without '
-                f'{type(self.estimator).__name__}, so its importance is not '
-                'known: run it without --resume, or in another work dir'
-            )
 
     def before_train(self, runner: Runner) -> None:
-        """Start to gather; runs after weights are initialised or resumed."""
+        """Start to gather; runs after weights are initialized or resumed."""
         model = runner.model
         model = model.module if is_model_wrapper(model) else model
         self._parameters = {
@@ -76,32 +66,42 @@ class ImportanceHook(Hook):
         ended = old_weights = None
         if self.previous is not None:
             ended = self._load_previous()
-            old_weights = load_previous_step(self.previous, {})['state_dict']
+            old_weights = load_checkpoint(self.previous)['state_dict']
         self.state = ImportanceState(
-            self.estimator,
+            self.regularizer,
             self._weights(),
             model.num_classes,
             ended,
             old_weights,
         )
-        if self._resumed is not None:
-            self.state.load_state_dict(self._resumed)
-            self._resumed = None
+        if runner.iter > 0:
+            self.state.load_state_dict(self._gathered_before())
         optimizer = runner.optim_wrapper.optimizer
         self._handle = optimizer.register_step_pre_hook(self._before_step)
 
+    def _gathered_before(self) -> dict[str, Any]:
+        """Return what the resumed run had gathered."""
+        if self._resumed is None:
+            raise ValueError(
+                'the step to resume was begun without '
+                f'{type(self.regularizer).__name__}, so its importance is not '
+                'known: run it without --resume, or in another work dir'
+            )
+        gathered, self._resumed = self._resumed, None
+        return gathered
+
     def _load_previous(self) -> dict[str, Any]:
-        path = osp.join(osp.dirname(str(self.previous)), IMPORTANCE)
-        name = type(self.estimator).__name__
+        path = StepDir.of(str(self.previous)).importance
+        name = type(self.regularizer).__name__
         if not osp.isfile(path):
             raise FileNotFoundError(
                 f'{name} needs {path}, the importance of the weights in the '
                 f'previous step: train that step with {name} too'
             )
-        ended = _load_checkpoint(path, map_location='cpu')
-        if ended['estimator'] != name:
+        ended = load_checkpoint(path)
+        if ended['regularizer'] != name:
             raise ValueError(
-                f'{path} was gathered by {ended["estimator"]}, but this step '
+                f'{path} was gathered by {ended["regularizer"]}, but this step '
                 f'uses {name}: use another work dir'
             )
         return ended
@@ -121,13 +121,7 @@ class ImportanceHook(Hook):
         self.state.update(weights, gradients)
         self.state.add_penalty_gradient(weights, gradients)
 
-    def after_train_iter(
-        self,
-        runner: Runner,
-        batch_idx: int,
-        data_batch: dict | None = None,
-        outputs: dict | None = None,
-    ) -> None:
+    def after_train_iter(self, runner: Runner, *_: Any, **__: Any) -> None:
         """Log the penalty now and then."""
         if self.previous and self.every_n_train_iters(runner, self.interval):
             value = float(self.state.penalty(self._weights()))
@@ -140,7 +134,6 @@ class ImportanceHook(Hook):
     def after_train(self, runner: Runner) -> None:
         """Write what the next step needs."""
         self._handle.remove()
-        if runner.rank == 0:
-            path = osp.join(runner.work_dir, IMPORTANCE)
-            torch.save(self.state.end(self._weights()), path + '.part')
-            os.replace(path + '.part', path)
+        if is_main_process():
+            path = StepDir(runner.work_dir).importance
+            save_checkpoint(self.state.end(self._weights()), path)

@@ -23,7 +23,7 @@ from mmseg_rbc.utils.files import write_text
 class ContinualIoUMetric(BaseMetric):
     """IoU of every class, and its mean over the groups old, new and all.
 
-    Group ``old`` is step 0 with background, ``new`` everything learnt later.
+    Group ``old`` is step 0 with background, ``new`` everything learned later.
     Pixels count whose label is a seen class; a class without such pixels is
     left out of the means. What an unseen class counts as, and which images
     are evaluated, is up to the data set.
@@ -124,7 +124,7 @@ def count_pixels(
     """Count the pixels of one image.
 
     Returns:
-        ``(3, K)`` int64: correct, predicted and labelled pixels of every
+        ``(3, K)`` int64: correct, predicted and labeled pixels of every
         class, over the pixels whose label is below K.
     """
     valid = (label < num_classes) & (label != IGNORE_INDEX)
@@ -140,9 +140,9 @@ def intersection_over_union(counts: np.ndarray) -> np.ndarray:
     Args:
         counts: ``(3, K)``, see :func:`count_pixels`.
     """
-    correct, predicted, labelled = counts.astype(np.float64)
-    iou = correct / np.maximum(labelled + predicted - correct, 1)
-    return np.where(labelled > 0, iou, np.nan)
+    correct, predicted, labeled = counts.astype(np.float64)
+    iou = correct / np.maximum(labeled + predicted - correct, 1)
+    return np.where(labeled > 0, iou, np.nan)
 
 
 def mean_iou(

@@ -1,6 +1,8 @@
-"""Criteria of (pseudo-)labelled pixels, and the balance weight."""
+"""Criteria of (pseudo-)labeled pixels, and the balance weight."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +13,10 @@ from mmseg_rbc.tasks import IGNORE_INDEX
 
 
 def pixel_cross_entropy(
-    logits: Tensor, target: Tensor, weight: Tensor | None = None
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    num_old: int = 0,
 ) -> Tensor:
     """Weighted cross entropy, averaged over **all** pixels.
 
@@ -22,6 +27,7 @@ def pixel_cross_entropy(
         logits: ``(B, K, H, W)``.
         target: ``(B, H, W)`` labels, 255 is ignored.
         weight: ``(B, H, W)``, or any shape that expands to it.
+        num_old: O, for the criteria that need it.
     """
     loss = F.cross_entropy(
         logits.float(), target, ignore_index=IGNORE_INDEX, reduction='none'
@@ -56,7 +62,10 @@ def unbiased_cross_entropy(
 
 
 def one_vs_rest_cross_entropy(
-    logits: Tensor, target: Tensor, weight: Tensor | None = None
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    num_old: int = 0,
 ) -> Tensor:
     """Sum of K binary cross entropies (LwF-MC).
 
@@ -93,46 +102,38 @@ def balance_weight(target: Tensor, num_old: int) -> Tensor:
     return torch.where(is_old, eta[:, None, None], 1.0)
 
 
+class Criterion(nn.Module):
+    """A loss of labeled pixels as a module."""
+
+    function: Callable[..., Tensor]
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        weight: Tensor | None,
+        num_old: int,
+    ) -> Tensor:
+        """Return the loss, see :func:`pixel_cross_entropy`."""
+        return self.function(logits, target, weight, num_old)
+
+
 @MODELS.register_module()
-class PixelCrossEntropy(nn.Module):
+class PixelCrossEntropy(Criterion):
     """:func:`pixel_cross_entropy` as a criterion."""
 
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        weight: Tensor | None,
-        num_old: int,
-    ) -> Tensor:
-        """Return the loss; ``num_old`` is for other criteria."""
-        return pixel_cross_entropy(logits, target, weight)
+    function = staticmethod(pixel_cross_entropy)
 
 
 @MODELS.register_module()
-class UnbiasedCrossEntropy(nn.Module):
+class UnbiasedCrossEntropy(Criterion):
     """:func:`unbiased_cross_entropy` as a criterion."""
 
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        weight: Tensor | None,
-        num_old: int,
-    ) -> Tensor:
-        """Return the loss."""
-        return unbiased_cross_entropy(logits, target, weight, num_old)
+    function = staticmethod(unbiased_cross_entropy)
 
 
 @MODELS.register_module()
-class OneVsRestCrossEntropy(nn.Module):
+class OneVsRestCrossEntropy(Criterion):
     """:func:`one_vs_rest_cross_entropy` as a criterion."""
 
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        weight: Tensor | None,
-        num_old: int,
-    ) -> Tensor:
-        """Return the loss; ``num_old`` is for other criteria."""
-        return one_vs_rest_cross_entropy(logits, target, weight)
+    function = staticmethod(one_vs_rest_cross_entropy)

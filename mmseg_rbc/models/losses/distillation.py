@@ -58,8 +58,30 @@ def folded_log_probs(logits: Tensor, num_old: int) -> Tensor:
     return torch.cat([background, old[:, 1:]], dim=1)
 
 
+class DistillationLoss(nn.Module):
+    """A weighted distance between student and teacher.
+
+    Args:
+        weight: Factor of the loss.
+    """
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
+        """Return the loss without its weight."""
+        raise NotImplementedError
+
+    def forward(
+        self, student: Outputs, teacher: Outputs, target: Tensor
+    ) -> Tensor:
+        """Return the loss; labels are not used."""
+        return self.weight * self.distance(student, teacher)
+
+
 @MODELS.register_module()
-class KnowledgeDistillationLoss(nn.Module):
+class KnowledgeDistillationLoss(DistillationLoss):
     """:func:`knowledge_distillation` of the logits, of LwF and MiB.
 
     Args:
@@ -69,61 +91,42 @@ class KnowledgeDistillationLoss(nn.Module):
     """
 
     def __init__(self, weight: float = 100.0, unbiased: bool = False) -> None:
-        super().__init__()
-        self.weight = weight
+        super().__init__(weight)
         self.log_probs = folded_log_probs if unbiased else old_log_probs
 
-    def forward(
-        self, student: Outputs, teacher: Outputs, target: Tensor
-    ) -> Tensor:
-        """Return the loss; labels are not used."""
+    def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
+        """Return the cross entropy of both distributions."""
         num_old = teacher.small_logits.shape[1]
         log_probs = self.log_probs(student.logits, num_old)
-        return self.weight * knowledge_distillation(log_probs, teacher.logits)
+        return knowledge_distillation(log_probs, teacher.logits)
 
 
 @MODELS.register_module()
-class SigmoidDistillationLoss(nn.Module):
+class SigmoidDistillationLoss(DistillationLoss):
     """One binary cross entropy for each old class, of LwF-MC.
 
     ``mean_pixels sum_{c < O} BCE(z_c, sigmoid(z'_c))``
-
-    Args:
-        weight: Factor of the loss.
     """
 
     def __init__(self, weight: float = 10.0) -> None:
-        super().__init__()
-        self.weight = weight
+        super().__init__(weight)
 
-    def forward(
-        self, student: Outputs, teacher: Outputs, target: Tensor
-    ) -> Tensor:
-        """Return the loss; labels are not used."""
+    def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
+        """Return the sum over classes, averaged over pixels."""
         probs = teacher.logits.float().sigmoid()
         num_old = probs.shape[1]
-        loss = F.binary_cross_entropy_with_logits(
-            student.logits[:, :num_old].float(), probs
-        )
-        return self.weight * num_old * loss
+        logits = student.logits[:, :num_old].float()
+        return num_old * F.binary_cross_entropy_with_logits(logits, probs)
 
 
 @MODELS.register_module()
-class FeatureDistillationLoss(nn.Module):
-    """Mean squared error of the last backbone feature, of ILT.
-
-    Args:
-        weight: Factor of the loss.
-    """
+class FeatureDistillationLoss(DistillationLoss):
+    """Mean squared error of the last backbone feature, of ILT."""
 
     def __init__(self, weight: float = 100.0) -> None:
-        super().__init__()
-        self.weight = weight
+        super().__init__(weight)
 
-    def forward(
-        self, student: Outputs, teacher: Outputs, target: Tensor
-    ) -> Tensor:
-        """Return the loss; labels are not used."""
-        return self.weight * F.mse_loss(
-            student.feats[-1].float(), teacher.feats[-1].float()
-        )
+    def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
+        """Return the mean over all elements."""
+        a, b = student.feats[-1], teacher.feats[-1]
+        return F.mse_loss(a.float(), b.float())

@@ -1,7 +1,7 @@
 """Labels for the old classes that hide in the background."""
 
 from .confidence import ConfidencePseudoLabeler, NaivePseudoLabeler
-from .entropy import EntropyPseudoLabeler, normalised_entropy
+from .entropy import EntropyPseudoLabeler, normalized_entropy
 from .thresholds import MedianThresholds, ReleasedThresholds
 
 __all__ = [
@@ -10,5 +10,5 @@ __all__ = [
     'MedianThresholds',
     'NaivePseudoLabeler',
     'ReleasedThresholds',
-    'normalised_entropy',
+    'normalized_entropy',
 ]

@@ -1,4 +1,4 @@
-"""What all pseudo-labellers share."""
+"""What all pseudo-labelers share."""
 
 from __future__ import annotations
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
+import torch
+from mmseg.models import EncoderDecoder
 from mmseg.registry import MODELS
 from torch import Tensor
+
+from mmseg_rbc.models.outputs import run_network
 
 from .base import BasePseudoLabeler
 from .thresholds import MedianThresholds, ReleasedThresholds
@@ -13,7 +18,7 @@ from .thresholds import MedianThresholds, ReleasedThresholds
 ESTIMATORS = dict(median=MedianThresholds, released=ReleasedThresholds)
 
 
-def normalised_entropy(logits: Tensor, num_seen: int) -> Tensor:
+def normalized_entropy(logits: Tensor, num_seen: int) -> Tensor:
     """Entropy of the teacher as PLOP scales it.
 
     ``u = -(1 / (O ln O)) sum_c p_c ln(p_c + 1e-8) / ln K``. (Divided by O as
@@ -29,7 +34,8 @@ def normalised_entropy(logits: Tensor, num_seen: int) -> Tensor:
     num_old = len(logits)
     p = logits.float().softmax(0)
     scale = num_old * math.log(num_old) * math.log(num_seen)
-    # Adding 0 makes of -0.0 a zero whose bits sort like the others'.
+    # Adding 0 turns -0.0 into 0.0: the median sorts values by their bits,
+    # and those of -0.0 are the largest of all.
     return -(p * (p + 1e-8).log_()).sum(0).div_(scale).clamp_(max=0) + 0.0
 
 
@@ -42,7 +48,7 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
 
     Args:
         estimator: ``median`` (paper): the median entropy of a class;
-            ``released``: what the published code computes instead.
+            ``released``: what the released code computes instead.
         adaptive: See :class:`BasePseudoLabeler`.
     """
 
@@ -57,8 +63,40 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
                 f'estimator={estimator!r} is unknown: choose one of '
                 f'{", ".join(ESTIMATORS)}'
             )
-        self.make_estimator = ESTIMATORS[estimator]
+        self._estimator = ESTIMATORS[estimator]
         self.register_buffer('thresholds', None, persistent=False)
+
+    @torch.no_grad()
+    def estimate(
+        self,
+        teacher: EncoderDecoder,
+        batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
+        num_seen: int,
+    ) -> Tensor:
+        """Estimate the thresholds from the background pixels of images.
+
+        Args:
+            teacher: The network of the previous step.
+            batches: Called for every pass over the images; gives images
+                ``(N, 3, H, W)`` and labels ``(N, H, W)``.
+            num_seen: K.
+
+        Returns:
+            ``(O,)`` thresholds, the same in all processes.
+        """
+        device = next(teacher.parameters()).device
+        estimator = self._estimator(teacher.num_classes, device)
+        for _ in range(estimator.num_passes):
+            for images, labels in batches():
+                outputs = run_network(teacher, images)
+                for i, label in enumerate(labels):
+                    logits, background = outputs.image_logits(i), label == 0
+                    entropy = normalized_entropy(logits, num_seen)
+                    estimator.update(
+                        entropy[background], logits.argmax(0)[background]
+                    )
+            estimator.end_pass()
+        return estimator.thresholds()
 
     def accept(self, logits: Tensor, classes: Tensor, num_seen: int) -> Tensor:
         """Accept by entropy."""
@@ -67,5 +105,5 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
                 'the thresholds of the pseudo-labels are missing: add '
                 'dict(type="PseudoThresholdHook") to custom_hooks'
             )
-        entropy = normalised_entropy(logits, num_seen)
+        entropy = normalized_entropy(logits, num_seen)
         return entropy < self.thresholds[classes]

@@ -17,9 +17,12 @@ FLOOR = 0.001
 class MedianThresholds:
     """The exact (lower) median of every class, floored at 0.001.
 
-    Entropies are not kept: their float32 bits sort like the values, so a
-    first pass finds the upper half of the median's bits, a second pass the
-    lower half.
+    To sort them all entropies would have to be kept, gigabytes for a data
+    set. But the bits of floats that are not negative, read as integers, sort
+    like the floats. So the median is found bit by bit: a first pass counts
+    the values by the upper 16 bits, which tells those of the median and its
+    rank among the values that share them; a second pass counts these values
+    by their lower 15 bits. (The sign bit is always 0.)
 
     Args:
         num_old: O.
@@ -60,6 +63,7 @@ class MedianThresholds:
         if self.high is None:
             self.rank = (running[:, -1] + 1) // 2
             self.high = _first_bin(running, self.rank)
+            # The rank of the median among the values with its upper bits.
             before = running.gather(1, (self.high - 1).clamp(min=0)[:, None])
             self.rank -= before[:, 0] * (self.high > 0)
             self.counts = _zeros(self.num_old * self.LOW, running.device)
@@ -77,7 +81,7 @@ class MedianThresholds:
 
 
 class ReleasedThresholds:
-    """What the published code computes: see METHODS in REPRODUCIBILITY.md.
+    """What the released code computes: see docs/paper_and_code.md.
 
     A histogram of 100 bins on [0, 1], walked with a slip: the running sum
     adds the number of a bin, not its count.
@@ -112,7 +116,7 @@ class ReleasedThresholds:
 
 
 def released_threshold(histogram: list[int]) -> float:
-    """Walk one histogram as the published code does, slip included."""
+    """Walk one histogram as the released code does, slip included."""
     if sum(histogram) == 0:
         return FLOOR
     half = sum(histogram) / 2

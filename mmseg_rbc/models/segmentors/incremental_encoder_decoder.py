@@ -13,18 +13,16 @@ from mmseg.structures import SegDataSample
 from torch import Tensor, nn
 
 from mmseg_rbc.models.classifier import (
-    INITIALISATIONS,
+    INITIALIZATIONS,
     check_head,
     grow_state_dict,
+    loss_weight,
 )
 from mmseg_rbc.models.losses import balance_weight
 from mmseg_rbc.models.outputs import Outputs, run_network
-from mmseg_rbc.models.teacher import (
-    build_teacher,
-    hide_module,
-    load_previous_step,
-)
+from mmseg_rbc.models.teacher import build_teacher, hide_module
 from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
 
 
 @MODELS.register_module()
@@ -46,7 +44,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     Args:
         method: The parts, all but ``criterion`` optional:
 
-            - criterion: loss of labelled pixels.
+            - criterion: loss of labeled pixels.
             - classifier_init: ``random`` or ``balanced``.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
@@ -55,7 +53,6 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             ``checkpoint``, ``num_classes``, and ``expected``, which its
             metainfo must agree with.
         fuse_teacher: Whether to merge batch norms of the teacher.
-        auxiliary_weight: Weight of the criterion on auxiliary heads.
         kwargs: See ``EncoderDecoder``.
     """
 
@@ -65,7 +62,6 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: Mapping[str, Any] | None = None,
         previous: Mapping[str, Any] | None = None,
         fuse_teacher: bool = True,
-        auxiliary_weight: float = 0.4,
         **kwargs: Any,
     ) -> None:
         # The teacher is built from these; building changes them.
@@ -77,10 +73,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self._network_config = self_config
         self._previous = previous
         self._fuse_teacher = fuse_teacher
-        self.auxiliary_weight = auxiliary_weight
         hide_module(self, 'teacher', None)
-        for head in (self.decode_head, *self.auxiliary_heads):
+        heads = (self.decode_head, *self.auxiliary_heads)
+        for head in heads:
             check_head(head)
+        self._loss_weights = [loss_weight(head) for head in heads]
         self._build_method(**(method or {}))
 
     def _build_method(
@@ -91,10 +88,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         balance: bool = False,
         losses: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        if classifier_init not in INITIALISATIONS:
+        if classifier_init not in INITIALIZATIONS:
             raise ValueError(
                 f'classifier_init={classifier_init!r} is unknown: choose one '
-                f'of {", ".join(INITIALISATIONS)}'
+                f'of {", ".join(INITIALIZATIONS)}'
             )
         self.criterion = MODELS.build(
             criterion or dict(type='PixelCrossEntropy')
@@ -117,16 +114,17 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         return list(heads) if isinstance(heads, nn.ModuleList) else [heads]
 
     def init_weights(self) -> None:
-        """Initialise, or take over the previous step and grow.
+        """Initialize, or take over the previous step and grow.
 
         Runs before the Runner loads or resumes, which then overwrites it.
         """
         if self._previous is None:
             super().init_weights()
             return
-        state = load_previous_step(
-            self._previous['checkpoint'], self._previous.get('expected', {})
-        )['state_dict']
+        path = self._previous['checkpoint']
+        content = load_checkpoint(path, 'the checkpoint of the previous step')
+        check_origin(content, path, self._previous.get('expected', {}))
+        state = content['state_dict']
         # Only the heads: new rows need their fresh weights, and everything
         # else comes from the previous step.
         for head in (self.decode_head, *self.auxiliary_heads):
@@ -213,11 +211,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         num_old: int,
     ) -> dict[str, Tensor]:
         """Apply the criterion to the decode head and auxiliary heads."""
-        losses = {
-            'loss_ce': self.criterion(student.logits, target, weight, num_old)
-        }
+        factor, *factors = self._loss_weights
+        loss = self.criterion(student.logits, target, weight, num_old)
+        losses = {'loss_ce': factor * loss}
         for i, head in enumerate(self.auxiliary_heads):
-            logits = student.resize(head(student.decoded))
+            logits = student.resize(head(student.head_inputs))
             loss = self.criterion(logits, target, weight, num_old)
-            losses[f'aux_{i}.loss_ce'] = self.auxiliary_weight * loss
+            losses[f'aux_{i}.loss_ce'] = factors[i] * loss
         return losses

@@ -35,7 +35,7 @@ SAMPLES = [
     sample([[0, 0, 1], [1, 2, 2]], [[0, 1, 1], [255, 2, 0]]),
     sample([[2, 2, 1]], [[2, 9, 1]]),
 ]
-# Valid pixels only: correct 1, 2, 2, 0; predicted 2, 2, 3, 0; labelled 2, 3,
+# Valid pixels only: correct 1, 2, 2, 0; predicted 2, 2, 3, 0; labeled 2, 3,
 # 2, 0.
 EXPECTED = [100 * 1 / 3, 100 * 2 / 3, 100 * 2 / 3, math.nan]
 

@@ -9,7 +9,7 @@ from mmseg_rbc.models.outputs import Outputs
 from mmseg_rbc.models.pseudo_labelers import (
     MedianThresholds,
     ReleasedThresholds,
-    normalised_entropy,
+    normalized_entropy,
 )
 from mmseg_rbc.models.pseudo_labelers.thresholds import released_threshold
 
@@ -21,9 +21,9 @@ def teacher_outputs(logits: torch.Tensor) -> Outputs:
 
 def test_entropy_by_hand():
     # Uniform over 4: ln 4 / (4 ln 4 ln 6) = 1 / (4 ln 6).
-    u = normalised_entropy(torch.zeros(4, 1), num_seen=6)
+    u = normalized_entropy(torch.zeros(4, 1), num_seen=6)
     assert u.item() == pytest.approx(1 / (4 * math.log(6)), rel=1e-6)
-    sure = normalised_entropy(torch.tensor([[1000.0], [0.0]]), num_seen=3)
+    sure = normalized_entropy(torch.tensor([[1000.0], [0.0]]), num_seen=3)
     assert sure.item() == 0 and not torch.signbit(sure).any()
 
 
@@ -34,7 +34,7 @@ def test_entropy_against_a_loop():
         p = z.exp() / z.exp().sum()
         h = -sum(q * math.log(q + 1e-8) for q in p.tolist())
         expected.append(h / (5 * math.log(5)) / math.log(8))
-    u = normalised_entropy(logits, num_seen=8)
+    u = normalized_entropy(logits, num_seen=8)
     np.testing.assert_allclose(u, expected, rtol=1e-5)
 
 
@@ -55,7 +55,7 @@ def test_pseudo_labels_by_hand():
 def test_threshold_of_the_predicted_class_decides():
     logits = torch.tensor([3.0, 0.0]).reshape(1, 2, 1, 1).repeat(1, 1, 1, 2)
     logits[0, :, 0, 1] = torch.tensor([0.0, 3.0])
-    u = normalised_entropy(logits[0, :, 0, 0], 3).item()
+    u = normalized_entropy(logits[0, :, 0, 0], 3).item()
     labeler = MODELS.build(dict(type='EntropyPseudoLabeler'))
     labeler.thresholds = torch.tensor([u, u * 1.001])
     refined, beta = labeler(

@@ -1,6 +1,6 @@
 """Tables of results."""
 
-from mmseg_rbc.evaluation.summary import (
+from mmseg_rbc.reporting.tables import (
     benchmark_table,
     over_seeds,
     summary_table,

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from mmseg_rbc.apis import load_network, network_config, predict
 from mmseg_rbc.engine.step_config import base_datasets
 from mmseg_rbc.evaluation.continual_metrics import forgetting
-from mmseg_rbc.evaluation.runs import Run
+from mmseg_rbc.runs.run import Run
 from mmseg_rbc.tasks import IGNORE_INDEX
 
 SIDE, GAP, TEXT = 132, 6, 16
@@ -28,13 +28,13 @@ def blend(
     palette: np.ndarray,
     opacity: float = 0.6,
 ) -> np.ndarray:
-    """Put class colours over an image; background and void stay clear.
+    """Put class colors over an image; background and void stay clear.
 
     Args:
         image: ``(H, W, 3)`` RGB.
         labels: ``(H, W)`` class indices.
-        palette: ``(K, 3)`` colours.
-        opacity: Of the colours.
+        palette: ``(K, 3)`` colors.
+        opacity: Of the colors.
     """
     table = np.zeros((256, 3), np.float32)
     table[: len(palette)] = palette
@@ -71,12 +71,12 @@ def draw_overlay(
 
 
 def draw_legend(
-    colours: Mapping[str, Sequence[int]], width: int
+    colors: Mapping[str, Sequence[int]], width: int
 ) -> Image.Image:
-    """Return colours with their names, in as many rows as needed."""
+    """Return colors with their names, in as many rows as needed."""
     draw = ImageDraw.Draw(Image.new('RGB', (1, 1)))
     places, x, y = [], 0, 0
-    for name in colours:
+    for name in colors:
         size = 18 + math.ceil(draw.textlength(name)) + 10
         if x and x + size > width:
             x, y = 0, y + TEXT
@@ -84,9 +84,9 @@ def draw_legend(
         x += size
     legend = Image.new('RGB', (width, y + TEXT), 'white')
     draw = ImageDraw.Draw(legend)
-    for (x, y), (name, colour) in zip(places, colours.items()):
+    for (x, y), (name, color) in zip(places, colors.items()):
         box = (x, y + 3, x + 11, y + 13)
-        draw.rectangle(box, fill=tuple(map(int, colour)), outline='grey')
+        draw.rectangle(box, fill=tuple(map(int, color)), outline='gray')
         draw.text((x + 16, y + 2), name, fill='black')
     return legend
 
@@ -118,7 +118,7 @@ def draw_predictions(
     images, truths = zip(*(_load(dataset, i) for i in indices))
     # All classes of the data: Joint may know more than the others so far.
     classes = dataset.all_classes
-    palette = np.array(dataset.all_colours, np.uint8)
+    palette = np.array(dataset.all_colors, np.uint8)
     in_data = np.array(
         [classes.index(name) for name in dataset.metainfo['classes']], np.uint8
     )
@@ -154,7 +154,7 @@ def draw_predictions(
     }
     os.makedirs(out_dir, exist_ok=True)
     path = osp.join(out_dir, 'predictions.png')
-    # 256 colours are enough, and a third of the bytes.
+    # 256 colors are enough, and a third of the bytes.
     draw_grid(columns, rows, legend).quantize(256).save(path)
     return {'Validation images, worst-forgotten classes first': path}
 

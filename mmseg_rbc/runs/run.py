@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from glob import escape, glob
 from typing import Any
 
 import numpy as np
 
-from .continual_metrics import iou_matrix
+from mmseg_rbc.evaluation.continual_metrics import iou_matrix
+
+from .work_dir import StepDir, WorkDir, find_work_dirs
 
 
 @dataclass
@@ -79,10 +80,15 @@ class Run:
         """See :func:`iou_matrix`."""
         return iou_matrix([step.get('IoU', {}) for step in self.metrics])
 
+    @property
+    def folder(self) -> WorkDir:
+        """Its files."""
+        return WorkDir(self.path)
+
     def config(self) -> str:
         """Return the config of the last step that has one."""
         for step in reversed(range(self.num_steps)):
-            path = osp.join(self.path, f'step_{step}', 'config.py')
+            path = self.folder.step(step).config
             if osp.isfile(path):
                 with open(path, errors='replace') as file:
                     return file.read()
@@ -91,44 +97,33 @@ class Run:
 
 def find_runs(paths: Iterable[str]) -> list[Run]:
     """Load all runs in folders, at any depth."""
-    folders: dict[str, None] = {}
-    for path in paths:
-        found = sorted(
-            glob(osp.join(escape(path), '**', 'step_0'), recursive=True)
-        )
-        # A run that has not even begun leaves a log at most.
-        for step in found or [osp.join(path, 'step_0')]:
-            folders[osp.dirname(step) or '.'] = None
-    return [load_run(folder) for folder in folders]
+    found = [folder.path for path in paths for folder in find_work_dirs(path)]
+    return [load_run(path) for path in dict.fromkeys(found)]
 
 
 def load_run(path: str) -> Run:
     """Load one run."""
     problems: list[str] = []
-    summary = _read(osp.join(path, 'summary.json'), problems)
-    steps = [
-        int(match[1])
-        for folder in glob(osp.join(escape(path), 'step_*'))
-        if (match := re.fullmatch(r'step_(\d+)', osp.basename(folder)))
-    ]
-    number = summary.get('num_steps') if isinstance(summary, Mapping) else None
+    folder = WorkDir(path)
+    number = _read(folder.summary, problems).get('num_steps')
     if not isinstance(number, int):
-        number = max(steps, default=-1) + 1
+        number = max(folder.steps(), default=-1) + 1
     run = Run(path, run_name(path), number, [], [], [], problems)
     for step in range(number):
-        folder = osp.join(path, f'step_{step}')
-        run.metrics.append(
-            _checked(_read(osp.join(folder, 'metrics.json'), problems))
-        )
-        run.finished.append(_read(osp.join(folder, 'finished.json'), problems))
-        run.scalars.append(_read_scalars(folder))
-        bias = _read(osp.join(folder, 'context_bias.json'), problems)
-        run.context_bias = bias or run.context_bias
-        if not run.finished[-1]:
-            _say_unfinished(run, step)
+        _load_step(run, step, folder.step(step))
     if not number:
         problems.append(f'{path} holds no step')
     return run
+
+
+def _load_step(run: Run, step: int, files: StepDir) -> None:
+    run.metrics.append(_checked(_read(files.metrics, run.problems)))
+    run.finished.append(_read(files.finished, run.problems))
+    run.scalars.append(_read_scalars(files))
+    bias = _read(files.context_bias, run.problems)
+    run.context_bias = bias or run.context_bias
+    if not run.finished[-1]:
+        _say_unfinished(run, step)
 
 
 def run_name(path: str) -> str:
@@ -177,12 +172,10 @@ def _checked(metrics: dict) -> dict:
     )
 
 
-def _read_scalars(folder: str) -> list[dict]:
+def _read_scalars(files: StepDir) -> list[dict]:
     """Return the training log of a step; a resumed one has several files."""
     by_iteration: dict[int, dict] = {}
-    for path in sorted(
-        glob(osp.join(escape(folder), '*', 'vis_data', 'scalars.json'))
-    ):
+    for path in files.scalars():
         with open(path, errors='replace') as file:
             for line in file:
                 try:

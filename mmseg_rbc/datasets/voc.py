@@ -8,9 +8,10 @@ import numpy as np
 from mmseg.datasets import PascalVOCDataset
 from mmseg.registry import DATASETS
 
+from mmseg_rbc.utils.files import missing_files
+
 from .class_index import shipped_class_index
 from .continual import ContinualMixin
-from .helpers import missing_files
 
 
 @DATASETS.register_module()

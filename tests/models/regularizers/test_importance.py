@@ -4,7 +4,7 @@ import pytest
 import torch
 from mmseg.registry import TASK_UTILS
 
-from mmseg_rbc.engine.importance import (
+from mmseg_rbc.models.regularizers import (
     EWC,
     PI,
     RW,

@@ -22,17 +22,17 @@ from mmseg_rbc.evaluation.continual_metrics import (
     forgetting,
     mean,
     over_seeds,
-    summarise,
+    summarize,
 )
-from mmseg_rbc.evaluation.groups import (
+from mmseg_rbc.runs.experiment import (
     Group,
     find_benchmark,
     group_runs,
     known_matrix,
     missing_seeds,
 )
-from mmseg_rbc.evaluation.published import paper_numbers, same_conditions
-from mmseg_rbc.evaluation.runs import Run
+from mmseg_rbc.reporting.paper import paper_numbers, same_conditions
+from mmseg_rbc.runs.run import Run
 from mmseg_rbc.utils.files import write_text
 
 from . import plots
@@ -79,7 +79,7 @@ def write_report(
     """Write the page and its files.
 
     Args:
-        runs: What :func:`~mmseg_rbc.evaluation.runs.find_runs` returns.
+        runs: What :func:`~mmseg_rbc.runs.run.find_runs` returns.
         out_dir: Folder for all files.
         title: Heading of the page.
         pictures: Further PNG files by caption, which the page shows.
@@ -147,7 +147,7 @@ def _summary(
     notes = (
         'mIoU in per cent after the last step: classes of step 0 with '
         'background (old), later ones (new), all. Forgetting: IoU of a class '
-        'when it was learnt minus at the end, mean over classes; the negative '
+        'when it was learned minus at the end, mean over classes; the negative '
         'is the backward transfer. ± is the standard deviation over seeds.'
     )
     if paper and not all(map(as_in_paper, groups)):
@@ -257,7 +257,7 @@ def _forgetting(groups: Sequence[Group], out_dir: str) -> str:
         label: [row.get(name, math.nan) for name in order]
         for label, row in lost.items()
     }
-    figure = plots.draw_bars(bars, order, 'IoU lost since it was learnt')
+    figure = plots.draw_bars(bars, order, 'IoU lost since it was learned')
     return section('Forgetting', chart(figure, 'forgetting', out_dir))
 
 
@@ -389,7 +389,7 @@ def _write_csv(groups: Sequence[Group], out_dir: str) -> None:
             for run in group.runs:
                 matrix, first = known_matrix(run)
                 for background in (True, False):
-                    numbers = summarise(
+                    numbers = summarize(
                         matrix, first, run.num_base, background
                     )
                     writer.writerow(

@@ -1,14 +1,13 @@
-"""Small functions about classes, colours and files of a data set."""
+"""Names, colors and label values of the classes of a data set."""
 
 from __future__ import annotations
 
-import os
-import os.path as osp
 from collections.abc import Sequence
 
 import numpy as np
 
-from mmseg_rbc.tasks import IGNORE_INDEX, duplicates
+from mmseg_rbc.class_orders import duplicates
+from mmseg_rbc.tasks import IGNORE_INDEX
 
 
 def class_names(
@@ -32,21 +31,40 @@ def class_names(
     return names, {v: v + first for v in range(len(classes))}
 
 
-def class_colours(
+def class_colors(
     palette: Sequence | None, classes: Sequence[str]
 ) -> list[list[int]]:
-    """Return the colour of every class id."""
+    """Return the color of every class id."""
     if not palette:
         return make_palette(len(classes))
-    colours = [list(colour) for colour in palette]
-    if len(colours) == len(classes) - 1:
-        colours.insert(0, [0, 0, 0])
-    if len(colours) != len(classes):
+    colors = [list(color) for color in palette]
+    if len(colors) == len(classes) - 1:
+        colors.insert(0, [0, 0, 0])
+    if len(colors) != len(classes):
         raise ValueError(
-            f'metainfo.palette has {len(colours)} colours, but there are '
+            f'metainfo.palette has {len(colors)} colors, but there are '
             f'{len(classes)} classes with background'
         )
-    return colours
+    return colors
+
+
+def check_label_values(
+    by_value: np.ndarray, known: Sequence[int], paths: Sequence[str]
+) -> None:
+    """Raise for the first mask that holds a value which no class has.
+
+    Args:
+        by_value: ``(masks, 256)`` bool: the class index.
+        known: Label values of the data set.
+        paths: The masks.
+    """
+    unknown = by_value.copy()
+    unknown[:, list(known)] = False
+    if not unknown.any():
+        return
+    row = int(unknown.any(1).argmax())
+    found = np.flatnonzero(unknown[row]).tolist()
+    raise ValueError(unknown_label_sentence(paths[row], found, known))
 
 
 def unknown_label_sentence(
@@ -63,27 +81,13 @@ def unknown_label_sentence(
     )
 
 
-def missing_files(paths: Sequence[str]) -> list[str]:
-    """Return the paths that do not exist, with one listing per folder."""
-    parts = [osp.split(path) for path in paths]
-    present = {
-        folder: set(os.listdir(folder)) if osp.isdir(folder) else set()
-        for folder in {folder for folder, _ in parts}
-    }
-    return [
-        path
-        for path, (folder, name) in zip(paths, parts)
-        if name not in present[folder]
-    ]
-
-
 def make_palette(num_classes: int) -> list[list[int]]:
-    """Return the colours that PASCAL VOC gives to its classes.
+    """Return the colors that PASCAL VOC gives to its classes.
 
     Bit ``3 j + c`` of the class id is bit ``7 - j`` of channel ``c``.
     """
     ids = np.arange(num_classes)[:, None]
-    colours = sum(
+    colors = sum(
         ((ids >> (3 * j + np.arange(3))) & 1) << (7 - j) for j in range(3)
     )
-    return np.asarray(colours).tolist()
+    return np.asarray(colors).tolist()

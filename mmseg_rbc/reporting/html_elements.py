@@ -70,9 +70,9 @@ def heat_cell(value: float) -> str:
 
 
 def swatch(index: int) -> str:
-    """Return the colour of the n-th run."""
-    colour = plots.line_style(index)['color']
-    return f'<span class=swatch style="background:{colour}"></span>'
+    """Return the color of the n-th run."""
+    color = plots.line_style(index)['color']
+    return f'<span class=swatch style="background:{color}"></span>'
 
 
 def number(value: Mapping[str, Any]) -> str:

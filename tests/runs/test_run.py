@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mmseg_rbc.evaluation.published import (
+from mmseg_rbc.reporting.paper import (
     CONDITIONS,
     METHODS,
     paper_numbers,
     same_conditions,
 )
-from mmseg_rbc.evaluation.runs import find_runs, load_run
+from mmseg_rbc.runs.run import find_runs, load_run
 
 CONFIGS = Path(__file__).parents[2] / 'configs'
 

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .continual_metrics import group_means, mean, over_seeds, summarise
-from .runs import Run
+from mmseg_rbc.evaluation.continual_metrics import (
+    group_means,
+    mean,
+    over_seeds,
+    summarize,
+)
+
+from .run import Run
 
 
 @dataclass
-class Group:
+class Experiment:
     """Runs that differ by their seed only and got equally far."""
 
     name: str
@@ -33,7 +39,7 @@ class Group:
         """Return the numbers of the runs over seeds."""
         return over_seeds(
             [
-                summarise(*known_matrix(run), run.num_base, background)
+                summarize(*known_matrix(run), run.num_base, background)
                 for run in self.runs
             ]
         )
@@ -53,11 +59,11 @@ def known_matrix(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return matrix[:, : run.last + 1], first
 
 
-def group_runs(runs: Iterable[Run]) -> tuple[list[Group], list[str]]:
+def find_experiments(runs: Iterable[Run]) -> tuple[list[Experiment], list[str]]:
     """Put runs together that differ by their seed only.
 
     Returns:
-        The groups in the order of the arguments, and sentences about runs
+        The experiments in the order of the arguments, and sentences about runs
         that are in none.
     """
     found: dict[tuple, list[Run]] = {}
@@ -66,11 +72,11 @@ def group_runs(runs: Iterable[Run]) -> tuple[list[Group], list[str]]:
             key = (run.name, run.first('task'), run.first('setting'))
             found.setdefault(key, []).append(run)
     names = [key[0] for key in found]
-    groups, problems = [], []
+    experiments, problems = [], []
     for (name, *benchmark), members in found.items():
         if names.count(name) > 1:
             name = ' '.join(map(str, (name, *benchmark)))
-        group = Group(name, [])
+        experiment = Experiment(name, [])
         furthest = max(run.last for run in members)
         for run in members:
             if run.last < furthest:
@@ -84,19 +90,19 @@ def group_runs(runs: Iterable[Run]) -> tuple[list[Group], list[str]]:
                     'of another run: left out'
                 )
             else:
-                group.runs.append(run)
-        groups.append(group)
-    return groups, problems
+                experiment.runs.append(run)
+        experiments.append(experiment)
+    return experiments, problems
 
 
-def missing_seeds(groups: Sequence[Group]) -> list[str]:
+def missing_seeds(experiments: Sequence[Experiment]) -> list[str]:
     """Name the seeds that some runs have and others lack."""
-    every = {run.seed for group in groups for run in group.runs}
+    every = {run.seed for e in experiments for run in e.runs}
     return [
-        f'{group.name} has no result with seed {seed}, which other runs have'
-        for group in groups
-        for seed in sorted(every - {run.seed for run in group.runs}, key=str)
-        if group.method != 'joint'
+        f'{e.name} has no result with seed {seed}, which other runs have'
+        for e in experiments
+        for seed in sorted(every - {run.seed for run in e.runs}, key=str)
+        if e.method != 'joint'
     ]
 
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 INK = '#222222'
-# Readable on white and on black, and apart for colour-blind readers
+# Readable on white and on black, and apart for color-blind readers
 # (P. Tol's "bright" scheme).
-COLOURS = (
+COLORS = (
     '#4477AA',
     '#EE6677',
     '#228833',
@@ -29,16 +29,16 @@ STYLES = ('-', '--', ':', '-.')
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Return colour and dashes of the n-th run, the same in all figures."""
+    """Return color and dashes of the n-th run, the same in all figures."""
     return dict(
-        color=COLOURS[index % len(COLOURS)],
-        linestyle=STYLES[index // len(COLOURS) % len(STYLES)],
+        color=COLORS[index % len(COLORS)],
+        linestyle=STYLES[index // len(COLORS) % len(STYLES)],
     )
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    coloured = (
+    colored = (
         'text.color',
         'axes.labelcolor',
         'axes.edgecolor',
@@ -53,7 +53,7 @@ def _style() -> Iterator[None]:
         # A dollar sign in a name is no formula.
         'text.parse_math': False,
     }
-    settings.update(dict.fromkeys(coloured, INK))
+    settings.update(dict.fromkeys(colored, INK))
     with matplotlib.rc_context(settings):
         yield
 
@@ -198,7 +198,7 @@ def _legend(axes: matplotlib.axes.Axes, number: int) -> None:
 
 
 def to_svg(figure: Figure) -> str:
-    """Return a figure as an element of a page, with the page's text colour."""
+    """Return a figure as an element of a page, with the page's text color."""
     buffer = io.StringIO()
     with _style():
         figure.savefig(buffer, format='svg', transparent=True)

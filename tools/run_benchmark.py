@@ -3,7 +3,7 @@ r"""Run many sequences: every config with every seed, what is missing of them.
 Runs with the same step 0 train it once. Stop it whenever you like: the same
 command goes on where it was. For example:
 
-  python tools/analysis_tools/run_benchmark.py \
+  python tools/run_benchmark.py \
       configs/*/*_voc12aug-15-1-overlapped.py --seeds 0 1 2 --devices 0 1 2 3
 """
 
@@ -18,7 +18,7 @@ from mmengine.registry import init_default_scope
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine.benchmark import plan_jobs, run_jobs
-from mmseg_rbc.evaluation.summary import benchmark_table, over_seeds
+from mmseg_rbc.reporting.tables import benchmark_table, over_seeds
 from mmseg_rbc.utils.files import write_text
 
 TRAIN_TOOL = osp.join(

@@ -1,0 +1,31 @@
+"""Reach the data sets inside wrappers such as ``ConcatDataset``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mmengine.config import ConfigDict
+
+
+def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
+    """Yield the configs of the data sets inside a config."""
+    if not dataset:
+        return
+    inner = dataset.get('datasets') or [dataset.get('dataset')]
+    if inner == [None]:
+        yield dataset
+        return
+    for part in inner:
+        yield from base_datasets(part)
+
+
+def seed_datasets(dataset: Any, seed: int, epoch: int) -> None:
+    """Call ``seed_samples`` of the data sets inside a data set."""
+    if hasattr(dataset, 'seed_samples'):
+        dataset.seed_samples(seed, epoch)
+    for inner in [
+        *getattr(dataset, 'datasets', []),
+        *filter(None, [getattr(dataset, 'dataset', None)]),
+    ]:
+        seed_datasets(inner, seed, epoch)

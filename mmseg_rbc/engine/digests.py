@@ -1,0 +1,48 @@
+"""Short digests of what decides how a step trains."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+
+from mmengine.config import Config
+
+from mmseg_rbc.datasets.wrappers import base_datasets
+
+DIGESTED = (
+    'model',
+    'train_dataloader',
+    'optim_wrapper',
+    'param_scheduler',
+    'train_cfg',
+    'custom_hooks',
+)
+
+
+def training_digests(cfg: Config, world_size: int = 1) -> dict[str, str]:
+    """Return a digest of each part of a step's config that matters.
+
+    Paths of work dirs and the number of processes do not, nor does the name
+    of the task: 15-5 and 15-1 begin alike.
+
+    Args:
+        cfg: The complete config of a step.
+        world_size: Processes that share its batch.
+    """
+    parts = copy.deepcopy({key: cfg.get(key) for key in DIGESTED})
+    loader = parts['train_dataloader']
+    for dataset in base_datasets(loader.dataset):
+        dataset.pop('task', None)
+    for key in ('num_workers', 'persistent_workers'):
+        loader.pop(key, None)
+    loader['batch_size'] = loader.get('batch_size', 1) * world_size
+    for owner in (parts['model'].get('previous'), *parts['custom_hooks']):
+        for key in ('checkpoint', 'previous'):
+            (owner or {}).pop(key, None)
+    return {key: _digest(part) for key, part in parts.items()}
+
+
+def _digest(part: object) -> str:
+    text = json.dumps(part, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

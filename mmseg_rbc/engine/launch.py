@@ -1,0 +1,121 @@
+"""What depends on the machine: process groups, devices, the screen."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import inspect
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from mmengine.device import get_device
+from mmengine.dist import init_dist, is_distributed
+from mmengine.logging import MMLogger
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+from mmengine.utils.dl_utils import set_multi_processing
+from torch.nn.parallel import DistributedDataParallel
+
+
+def add_launcher_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of MMSeg's tools that launchers use."""
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='job launcher',
+    )
+    parser.add_argument(
+        '--local_rank',
+        '--local-rank',
+        type=int,
+        default=0,
+        help='set by the launcher',
+    )
+
+
+@contextmanager
+def processes(
+    launcher: str, local_rank: int, env_cfg: Mapping[str, Any]
+) -> Iterator[None]:
+    """Start the process group, and end it, also after an error.
+
+    The Runner would start it too, but the first step is shared out before
+    there is a Runner, and it never ends it: threads of gloo that outlive the
+    interpreter abort the process at its exit.
+
+    Args:
+        launcher: ``none``, ``pytorch``, ``slurm`` or ``mpi``.
+        local_rank: What older launchers pass instead of ``LOCAL_RANK``.
+        env_cfg: Of the config, with ``mp_cfg`` and ``dist_cfg``.
+    """
+    os.environ.setdefault('LOCAL_RANK', str(local_rank))
+    if launcher != 'none' and not is_distributed():
+        _start_processes(launcher, env_cfg)
+    try:
+        yield
+    finally:
+        if is_distributed():
+            torch.distributed.destroy_process_group()
+
+
+def _start_processes(launcher: str, env_cfg: Mapping[str, Any]) -> None:
+    """Start NCCL as MMEngine does, or gloo where it would ask for CUDA."""
+    if _has_accelerator():
+        set_multi_processing(**env_cfg.get('mp_cfg', {}), distributed=True)
+        init_dist(launcher, **env_cfg.get('dist_cfg', {}))
+        return
+    if 'MASTER_ADDR' not in os.environ:
+        raise RuntimeError(
+            'several processes without an accelerator need torchrun, which '
+            'sets MASTER_ADDR: use tools/dist_train.sh or tools/dist_test.sh'
+        )
+    torch.distributed.init_process_group('gloo')
+
+
+def _has_accelerator() -> bool:
+    return get_device() != 'cpu'
+
+
+def build_runner(cfg: Config) -> Runner:
+    """Build the Runner of a complete config on this machine."""
+    cfg = copy.deepcopy(cfg)
+    if cfg.get('launcher', 'none') != 'none' and not _has_accelerator():
+        # torch 2.13 has a new name for it and warns of the old one.
+        names = inspect.signature(DistributedDataParallel).parameters
+        name = 'forward_sync_buffers'
+        name = name if name in names else 'broadcast_buffers'
+        cfg.model_wrapper_cfg = {
+            'type': 'MMDistributedDataParallel',
+            name: False,
+            # MMEngine's default names a GPU.
+            'device_ids': None,
+        }
+    if 'runner_type' in cfg:
+        return RUNNERS.build(cfg)
+    return BriefRunner.from_cfg(cfg)
+
+
+class BriefRunner(Runner):
+    """A Runner whose screen shows the training, and whose file all.
+
+    At its start a Runner dumps environment, config and hooks, hundreds of
+    lines a step: they are only in the log file.
+    """
+
+    def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
+        """Build the logger, and keep dumps away from the screen."""
+        logger = super().build_logger(*args, **kwargs)
+        for handler in logger.handlers:
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(_is_no_dump)
+        return logger
+
+
+def _is_no_dump(record: logging.LogRecord) -> bool:
+    return record.module != 'runner' or '\n' not in record.getMessage()

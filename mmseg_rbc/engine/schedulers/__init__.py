@@ -1,0 +1,5 @@
+"""Schedules of the learning rate."""
+
+from .poly_lr import PublishedPolyLR
+
+__all__ = ['PublishedPolyLR']

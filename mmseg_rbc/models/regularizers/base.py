@@ -1,0 +1,78 @@
+"""What a regularizer is: it holds back the weights that mattered.
+
+It says, for one tensor of weights theta with task gradient g, what is gathered
+while a step trains, what goes on to the next step, and how strongly that step
+holds theta back. It knows no Runner and no network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+Tensors = dict[str, Tensor]
+
+
+class Regularizer(Protocol):
+    """What :class:`ImportanceState` asks of EWC, PI and RW."""
+
+    weight: float
+
+    def begin(self, theta: Tensor, previous: Tensors) -> Tensors:
+        """Return what is gathered, before the first iteration.
+
+        Args:
+            theta: The weights at the start of the step.
+            previous: What :meth:`end` of the previous step returned, empty
+                without one; with fewer rows where the classifier grew.
+        """
+
+    def update(
+        self, gathered: Tensors, theta: Tensor, gradient: Tensor, count: int
+    ) -> Tensors:
+        """Return what is gathered after the backward pass of an iteration.
+
+        Args:
+            gathered: The same before.
+            theta: The weights that the gradient belongs to.
+            gradient: g, of the task alone.
+            count: Number of updates before this one.
+        """
+
+    def end(
+        self, gathered: Tensors, theta: Tensor, previous: Tensors
+    ) -> Tensors:
+        """Return what goes on to the next step."""
+
+    def strength(self, ended: Tensors, blocks: Sequence[int] | None) -> Tensor:
+        """Return the normalized importance, for the penalty.
+
+        Args:
+            ended: What :meth:`end` returned.
+            blocks: See :func:`min_max`.
+        """
+
+
+def min_max(values: Tensor, blocks: Sequence[int] | None = None) -> Tensor:
+    """Return ``(v - min) / (max - min + 1e-8)``.
+
+    Args:
+        values: Any shape.
+        blocks: Numbers of rows that are normalized by themselves, one for
+            each step that a classifier grew in.
+    """
+    if blocks is not None:
+        parts = values.split(list(blocks))
+        return torch.cat([min_max(part) for part in parts])
+    low, high = values.aminmax()
+    return (values - low) / (high - low + 1e-8)
+
+
+def with_new_rows(old: Tensor, fresh: Tensor) -> Tensor:
+    """Return ``fresh`` with its first rows replaced by the old ones."""
+    if old.shape == fresh.shape:
+        return old.to(fresh)
+    return torch.cat([old.to(fresh), fresh[len(old) :]])

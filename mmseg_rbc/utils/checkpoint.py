@@ -1,0 +1,76 @@
+"""Load and save checkpoints: the only place that does."""
+
+from __future__ import annotations
+
+import os.path as osp
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from mmengine.runner import CheckpointLoader
+
+from .files import replacing
+
+
+def load_checkpoint(path: str, what: str = 'checkpoint') -> dict[str, Any]:
+    """Load a checkpoint onto the CPU.
+
+    Args:
+        path: A checkpoint file.
+        what: What it should be, for the message where it is missing.
+    """
+    if not osp.isfile(path):
+        raise FileNotFoundError(
+            f'{what} {path} does not exist: expected a file such as '
+            'step_1/final.pth of a finished step'
+        )
+    return CheckpointLoader.load_checkpoint(path, map_location='cpu')
+
+
+def save_checkpoint(content: Mapping[str, Any], path: str) -> None:
+    """Save a checkpoint atomically."""
+    with replacing(path) as part:
+        torch.save(dict(content), part)
+
+
+def network_only(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a network without its training is: meta and weights."""
+    return {key: content[key] for key in ('meta', 'state_dict')}
+
+
+def origin(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a checkpoint says of its step: task, classes, ..."""
+    meta = content.get('meta', {})
+    return {**meta, **(meta.get('dataset_meta') or {})}
+
+
+def check_origin(
+    content: Mapping[str, Any], path: str, expected: Mapping[str, Any]
+) -> None:
+    """Raise if a checkpoint is of another step than expected.
+
+    Args:
+        content: The checkpoint.
+        path: Its path, for the message.
+        expected: What it must agree with where it says anything, such as
+            ``classes``, ``task`` and ``step``.
+    """
+    found = origin(content)
+    for key, value in expected.items():
+        if key in found and _plain(found[key]) != _plain(value):
+            raise ValueError(
+                f'{path} was trained with {key} {_short(found[key])}, but '
+                f'this step follows {key} {_short(value)}: use the checkpoint '
+                'of the same task, order and setting, or another work dir'
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Make tuples lists, as configs do."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f'({len(value)} entries: {", ".join(map(str, value))[:200]})'
+    return repr(value)
