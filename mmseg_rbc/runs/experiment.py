@@ -59,7 +59,9 @@ def known_matrix(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return matrix[:, : run.last + 1], first
 
 
-def find_experiments(runs: Iterable[Run]) -> tuple[list[Experiment], list[str]]:
+def find_experiments(
+    runs: Iterable[Run],
+) -> tuple[list[Experiment], list[str]]:
     """Put runs together that differ by their seed only.
 
     Returns:
@@ -84,7 +86,7 @@ def find_experiments(runs: Iterable[Run]) -> tuple[list[Experiment], list[str]]:
                     f'{run.path} got to step {run.last} only, other seeds of '
                     f'{name} to step {furthest}: left out of their mean'
                 )
-            elif any(other.seed == run.seed for other in group.runs):
+            elif any(other.seed == run.seed for other in experiment.runs):
                 problems.append(
                     f'{run.path} has the name {name} and the seed {run.seed} '
                     'of another run: left out'

@@ -115,7 +115,9 @@ class WorkDir:
         """Return the steps that have a folder."""
         if not osp.isdir(self.path):
             return []
-        matches = (re.fullmatch(r'step_(\d+)', n) for n in os.listdir(self.path))
+        matches = (
+            re.fullmatch(r'step_(\d+)', n) for n in os.listdir(self.path)
+        )
         return sorted(int(match[1]) for match in matches if match)
 
     def write_summary(

@@ -10,7 +10,9 @@ from typing import Any
 from mmengine.registry import Registry
 
 
-def check_keys(found: Iterable[str], known: Collection[str], where: str) -> None:
+def check_keys(
+    found: Iterable[str], known: Collection[str], where: str
+) -> None:
     """Raise for a key that nothing reads.
 
     Args:
