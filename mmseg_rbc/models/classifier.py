@@ -44,7 +44,7 @@ def check_head(head: nn.Module) -> None:
         )
 
 
-def loss_weight(head: nn.Module) -> float:
+def loss_weight(head: BaseDecodeHead) -> float:
     """Return the weight of a head's loss, or raise for what is not used.
 
     The criterion of the method takes the place of ``loss_decode``: of the
