@@ -16,8 +16,8 @@ from PIL import Image, ImageOps
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.apis import load_network, predict
-from mmseg_rbc.utils.files import write_text
 from mmseg_rbc.reporting.predictions import draw_overlay
+from mmseg_rbc.utils.files import write_text
 
 SUFFIXES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 

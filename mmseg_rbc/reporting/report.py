@@ -24,6 +24,7 @@ from mmseg_rbc.evaluation.continual_metrics import (
     over_seeds,
     summarize,
 )
+from mmseg_rbc.reporting.paper import paper_numbers, same_conditions
 from mmseg_rbc.runs.experiment import (
     Group,
     find_benchmark,
@@ -31,7 +32,6 @@ from mmseg_rbc.runs.experiment import (
     known_matrix,
     missing_seeds,
 )
-from mmseg_rbc.reporting.paper import paper_numbers, same_conditions
 from mmseg_rbc.runs.run import Run
 from mmseg_rbc.utils.files import write_text
 

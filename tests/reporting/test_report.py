@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from mmseg_rbc.runs.experiment import find_benchmark, group_runs
 from mmseg_rbc.reporting.paper import CONDITIONS
-from mmseg_rbc.runs.run import find_runs
 from mmseg_rbc.reporting.report import write_report
+from mmseg_rbc.runs.experiment import find_benchmark, group_runs
+from mmseg_rbc.runs.run import find_runs
 
 TOOL = Path(__file__).parents[2] / 'tools/analysis_tools/report.py'
 

@@ -7,9 +7,9 @@ and the numbers (CSV). Unfinished or damaged runs are shown as far as they go.
 import argparse
 import os.path as osp
 
-from mmseg_rbc.runs.run import find_runs
 from mmseg_rbc.reporting.predictions import draw_predictions
 from mmseg_rbc.reporting.report import write_report
+from mmseg_rbc.runs.run import find_runs
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-# VOC 2012 trainaug, reduced to 128 pixels (tools/dataset_converters/voc128.py).
+# VOC 2012 trainaug at 128 pixels, from tools/dataset_converters/voc128.py.
 # crop_size is put into the transforms and the preprocessor of each step.
 crop_size = (112, 112)
 # Given to all data sets; eval_images as published.

@@ -1,5 +1,6 @@
 # PLOP for the tiny network of the shapes, where POD with the weights of the
-# benchmark was 40 times the cross entropy; lowered by trial: docs/experiments.md.
+# benchmark was 40 times the cross entropy; lowered by trial:
+# docs/experiments.md.
 method = dict(
     criterion=dict(type='PixelCrossEntropy'),
     classifier_init='balanced',
