@@ -1,7 +1,7 @@
 """What a regularizer is: it holds back the weights that mattered.
 
 It says, for one tensor of weights theta with task gradient g, what is gathered
-while a step trains, what is handed to the next step, and how strongly that step
+while a step trains, what the next step is handed, and how strongly that step
 holds theta back. It depends on no Runner and no network.
 """
 
