@@ -25,6 +25,7 @@ custom_hooks = [
     dict(type='EpochSeedHook'),
     dict(type='InvalidLossHook'),
     dict(type='PseudoThresholdHook'),
+    dict(type='GradientShareHook'),
 ]
 val_cfg = dict(type='ValLoop')
 test_cfg = dict(type='TestLoop')

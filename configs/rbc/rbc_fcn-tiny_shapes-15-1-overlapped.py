@@ -1,5 +1,5 @@
 _base_ = [
     '../_base_/benchmarks/shapes.py',
-    '../_base_/methods/rbc_shapes.py',
+    '../_base_/methods/rbc.py',
 ]
 continual = dict(task='15-1', setting='overlapped')

@@ -60,7 +60,14 @@ def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
     """
     content = load_checkpoint(checkpoint)
     cfg = _embedded_config(content, checkpoint)
-    for key in ('method', 'previous', 'fuse_teacher'):
+    ours = (
+        'method',
+        'previous',
+        'fuse_teacher',
+        'freeze_norm',
+        'channels_last',
+    )
+    for key in ours:
         cfg.model.pop(key, None)
     cfg.model.type = 'EncoderDecoder'
     try:

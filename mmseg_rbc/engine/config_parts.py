@@ -23,7 +23,7 @@ from mmseg_rbc.utils.keys import (
 )
 
 # What a config of a run has and a config of a step has not.
-PARTS = ('continual', 'crop_size', 'method', 'schedule')
+PARTS = ('continual', 'crop_size', 'method', 'recipe', 'schedule')
 
 # Where each part of a method is registered; the others are plain values.
 METHOD_PARTS: dict[str, Registry | None] = dict(
@@ -38,6 +38,14 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     joint=None,
 )
 SCHEDULE_KEYS = ('lr', 'epochs', 'batch_size')
+# What keeps later steps healthy, see docs/tuning.md.
+RECIPE_KEYS = (
+    'freeze_norm',
+    'relative_pod',
+    'new_rows_lr',
+    'warmup_iters',
+    'clip_norm',
+)
 
 
 def check_parts(cfg: Config) -> None:
@@ -54,6 +62,7 @@ def check_parts(cfg: Config) -> None:
         # The step config sets these two.
         check_keys(continual, known - {'step', 'test_mode'}, 'continual')
     _check_method(cfg.get('method') or {})
+    check_keys(cfg.get('recipe') or {}, RECIPE_KEYS, 'recipe')
     schedule = cfg.get('schedule') or {}
     check_keys(schedule, ('base', 'later'), 'schedule')
     for name, part in schedule.items():

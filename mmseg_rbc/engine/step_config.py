@@ -23,6 +23,7 @@ from mmseg_rbc.tasks import Task
 from mmseg_rbc.utils.keys import find_class
 
 from .config_parts import PARTS, check_parts, config_classes
+from .recipe import apply_recipe
 
 PHASES = ('train', 'val', 'test')
 
@@ -120,6 +121,8 @@ class RunConfig:
         if 'schedule' in cfg:
             views = 2 if step > 0 and self.method.get('erase') else 1
             _set_schedule(cfg, step, views, world_size)
+        if step > 0 and 'model' in cfg:
+            apply_recipe(cfg)
         self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
         for part in PARTS:
             cfg.pop(part, None)

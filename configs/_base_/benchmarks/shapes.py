@@ -2,6 +2,7 @@ _base_ = [
     '../models/fcn_tiny.py',
     '../datasets/continual_shapes.py',
     '../schedules/shapes.py',
+    '../recipes/small.py',
     '../default_runtime.py',
 ]
 # An epoch takes a second: a checkpoint of each would double that.

@@ -2,5 +2,6 @@ _base_ = [
     '../models/deeplabv3_mv2-d16.py',
     '../datasets/continual_voc128.py',
     '../schedules/voc128.py',
+    '../recipes/small.py',
     '../default_runtime.py',
 ]

@@ -2,7 +2,7 @@
 method = dict(
     criterion=dict(type='PixelCrossEntropy'),
     classifier_init='balanced',
-    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='published'),
     erase=dict(type='NewClassErase'),
     losses=dict(
         pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),

@@ -2,8 +2,8 @@
 method = dict(
     criterion=dict(type='PixelCrossEntropy'),
     classifier_init='balanced',
-    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='released'),
-    erase=dict(type='NewClassErase'),
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='published'),
+    erase=dict(type='NewClassErase', erase_void=True),
     losses=dict(
         pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
         consistency=dict(

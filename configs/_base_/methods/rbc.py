@@ -2,7 +2,7 @@
 method = dict(
     criterion=dict(type='PixelCrossEntropy'),
     classifier_init='balanced',
-    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='published'),
     balance=True,
     erase=dict(type='NewClassErase'),
     losses=dict(

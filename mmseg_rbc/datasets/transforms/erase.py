@@ -49,7 +49,7 @@ class NewClassErase(BaseTransform):
     def __init__(
         self,
         fill: str = 'black',
-        erase_void: bool = True,
+        erase_void: bool = False,
         duplicate: bool = False,
     ) -> None:
         if fill not in FILLS:

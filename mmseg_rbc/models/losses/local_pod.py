@@ -41,7 +41,9 @@ def local_pod_embedding(
     return torch.cat(parts, dim=1)
 
 
-def local_pod_distance(student: Tensor, teacher: Tensor) -> Tensor:
+def local_pod_distance(
+    student: Tensor, teacher: Tensor, relative: bool = False
+) -> Tensor:
     """Distance ``mean_b || phi(A'^2) - phi(A^2) ||_2`` of one layer.
 
     phi is linear, so it is applied to the difference of the squares.
@@ -49,10 +51,17 @@ def local_pod_distance(student: Tensor, teacher: Tensor) -> Tensor:
     Args:
         student: A, ``(B, C, h, w)``.
         teacher: A', the same shape.
+        relative: Whether the distance of each image is divided by
+            ``|| phi(A'^2) ||_2``, so that it depends neither on the size of
+            the map nor on the scale of the features.
     """
-    difference = teacher.float() ** 2 - student.float() ** 2
+    square = teacher.float() ** 2
+    difference = square - student.float() ** 2
     # The gradient of vector_norm at 0 is 0, not NaN.
     norm = torch.linalg.vector_norm(local_pod_embedding(difference), dim=1)
+    if relative:
+        own = torch.linalg.vector_norm(local_pod_embedding(square), dim=1)
+        norm = norm / own.clamp(min=torch.finfo(own.dtype).tiny)
     return norm.mean()
 
 
@@ -68,14 +77,22 @@ class LocalPODLoss(nn.Module):
     Args:
         weight: lambda of features.
         logits_weight: lambda of the logits.
+        relative: See :func:`local_pod_distance`. The published weights are
+            for absolute distances of a ResNet-101 at 512 pixels; relative
+            ones travel, with a weight of about 1 and a twentieth of it for
+            the logits.
     """
 
     def __init__(
-        self, weight: float = 0.01, logits_weight: float = 0.0005
+        self,
+        weight: float = 0.01,
+        logits_weight: float = 0.0005,
+        relative: bool = False,
     ) -> None:
         super().__init__()
         self.weight = weight
         self.logits_weight = logits_weight
+        self.relative = relative
 
     def forward(
         self, student: Outputs, teacher: Outputs, target: Tensor
@@ -87,10 +104,11 @@ class LocalPODLoss(nn.Module):
             *zip(student.feats, teacher.feats),
             (student.embedding, teacher.embedding),
         ]
-        total = self.weight * sum(local_pod_distance(a, b) for a, b in pairs)
+        distances = [local_pod_distance(*p, self.relative) for p in pairs]
         folded = fold_new_logits(student.small_logits, num_old)
+        total = self.weight * sum(distances)
         total = total + self.logits_weight * local_pod_distance(
-            folded, teacher.small_logits
+            folded, teacher.small_logits, self.relative
         )
         factor = math.sqrt(num_seen / (num_seen - num_old))
         return factor * total / (len(pairs) + 1)

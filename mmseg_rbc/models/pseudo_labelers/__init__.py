@@ -2,13 +2,18 @@
 
 from .confidence import ConfidencePseudoLabeler, NaivePseudoLabeler
 from .entropy import EntropyPseudoLabeler, normalized_entropy
-from .thresholds import MedianThresholds, ReleasedThresholds
+from .thresholds import (
+    HistogramThresholds,
+    MedianThresholds,
+    PublishedThresholds,
+)
 
 __all__ = [
     'ConfidencePseudoLabeler',
     'EntropyPseudoLabeler',
+    'HistogramThresholds',
     'MedianThresholds',
     'NaivePseudoLabeler',
-    'ReleasedThresholds',
+    'PublishedThresholds',
     'normalized_entropy',
 ]

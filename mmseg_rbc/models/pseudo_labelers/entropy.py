@@ -13,10 +13,16 @@ from torch import Tensor
 from mmseg_rbc.models.outputs import run_network
 
 from .base import BasePseudoLabeler
-from .thresholds import MedianThresholds, ReleasedThresholds
+from .thresholds import (
+    HistogramThresholds,
+    MedianThresholds,
+    PublishedThresholds,
+)
 
-ESTIMATORS: dict[str, type[MedianThresholds | ReleasedThresholds]] = dict(
-    median=MedianThresholds, released=ReleasedThresholds
+ESTIMATORS: dict[str, type[MedianThresholds | HistogramThresholds]] = dict(
+    published=PublishedThresholds,
+    histogram=HistogramThresholds,
+    median=MedianThresholds,
 )
 
 
@@ -49,15 +55,17 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
     ``PseudoThresholdHook``.
 
     Args:
-        estimator: ``median`` (paper): the median entropy of a class;
-            ``released``: what the released code computes instead.
+        estimator: ``published``: the rule behind every published number, the
+            median of a coarse histogram walked with a slip; ``histogram``:
+            the same bins without the slip; ``median``: the exact median,
+            which PLOP's paper describes.
         adaptive: See :class:`BasePseudoLabeler`.
     """
 
     thresholds: Tensor | None
 
     def __init__(
-        self, estimator: str = 'median', adaptive: bool = True
+        self, estimator: str = 'published', adaptive: bool = True
     ) -> None:
         super().__init__(adaptive)
         if estimator not in ESTIMATORS:

@@ -80,22 +80,28 @@ class MedianThresholds:
         return self.result
 
 
-class ReleasedThresholds:
-    """What the released code computes: see docs/paper_and_code.md.
+class HistogramThresholds:
+    """The median of every class as a histogram of 100 bins on [0, 1] has it.
 
-    A histogram of 100 bins on [0, 1], walked with a slip: the running sum
-    adds the number of a bin, not its count.
+    The entropy is divided by O, so it hardly ever reaches the second bin: of
+    a class whose median is in the first one the threshold is between 0.005
+    and 0.01, whatever the median. See docs/paper_and_code.md.
 
     Args:
         num_old: O.
         device: Of the entropies.
+        slip: Whether to walk the histogram as the published code does, whose
+            running sum adds the number of a bin, not its count.
     """
 
     num_passes = 1
     BINS = 100
 
-    def __init__(self, num_old: int, device: torch.device | str) -> None:
+    def __init__(
+        self, num_old: int, device: torch.device | str, slip: bool = False
+    ) -> None:
         self.counts = _zeros(num_old * self.BINS, device)
+        self.slip = slip
 
     def update(self, entropy: Tensor, classes: Tensor) -> None:
         """Count pixels, as in :meth:`MedianThresholds.update`."""
@@ -111,12 +117,19 @@ class ReleasedThresholds:
     def thresholds(self) -> Tensor:
         """Return ``(O,)`` thresholds; a class never predicted has 0.001."""
         rows = self.counts.view(-1, self.BINS).tolist()
-        values = [released_threshold(row) for row in rows]
+        values = [histogram_threshold(row, self.slip) for row in rows]
         return torch.tensor(values, device=self.counts.device)
 
 
-def released_threshold(histogram: list[int]) -> float:
-    """Walk one histogram as the released code does, slip included."""
+class PublishedThresholds(HistogramThresholds):
+    """What PLOP, RBC and their successors compute, with the slip."""
+
+    def __init__(self, num_old: int, device: torch.device | str) -> None:
+        super().__init__(num_old, device, slip=True)
+
+
+def histogram_threshold(histogram: list[int], slip: bool) -> float:
+    """Walk a histogram to its median, with or without the published slip."""
     if sum(histogram) == 0:
         return FLOOR
     half = sum(histogram) / 2
@@ -124,7 +137,7 @@ def released_threshold(histogram: list[int]) -> float:
     for last, count in enumerate(histogram):
         if running <= half <= running + count:
             break
-        running += last
+        running += last if slip else count
     if histogram[last] == 0:
         return float('inf') if half > running else FLOOR
     value = (last + (half - running) / histogram[last]) / len(histogram)

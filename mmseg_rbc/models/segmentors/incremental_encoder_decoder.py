@@ -24,6 +24,13 @@ from mmseg_rbc.models.teacher import build_teacher, hide_module
 from mmseg_rbc.tasks import IGNORE_INDEX
 from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
 
+BATCH_NORMS = (
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.BatchNorm3d,
+    nn.SyncBatchNorm,
+)
+
 
 @MODELS.register_module()
 class IncrementalEncoderDecoder(EncoderDecoder):
@@ -53,6 +60,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             ``checkpoint``, ``num_classes``, and ``expected``, which its
             metainfo must agree with.
         fuse_teacher: Whether to merge batch norms of the teacher.
+        freeze_norm: Whether batch norms use their running statistics, and do
+            not change them, from step 1 on.
+        channels_last: Whether to keep weights in the channels-last memory
+            format; convolutions then run in it, which is faster on many
+            machines.
         kwargs: See ``EncoderDecoder``.
     """
 
@@ -62,6 +74,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: Mapping[str, Any] | None = None,
         previous: Mapping[str, Any] | None = None,
         fuse_teacher: bool = True,
+        freeze_norm: bool = False,
+        channels_last: bool = False,
         **kwargs: Any,
     ) -> None:
         # The teacher is built from these; building changes them.
@@ -73,6 +87,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self._network_config = self_config
         self._previous = previous
         self._fuse_teacher = fuse_teacher
+        self.freeze_norm = freeze_norm
+        self._memory_format = (
+            torch.channels_last if channels_last else torch.contiguous_format
+        )
         hide_module(self, 'teacher', None)
         heads = (self.decode_head, *self.auxiliary_heads)
         for head in heads:
@@ -113,6 +131,20 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         heads = self.auxiliary_head
         return list(heads) if isinstance(heads, nn.ModuleList) else [heads]
 
+    @property
+    def num_old(self) -> int:
+        """O, the classes of the previous step; 0 in step 0."""
+        return self._previous['num_classes'] if self._previous else 0
+
+    def train(self, mode: bool = True) -> IncrementalEncoderDecoder:
+        """Set the mode, all but frozen batch norms."""
+        super().train(mode)
+        if mode and self.freeze_norm and self.num_old:
+            for module in self.modules():
+                if isinstance(module, BATCH_NORMS):
+                    module.eval()
+        return self
+
     def init_weights(self) -> None:
         """Initialize, or take over the previous step and grow.
 
@@ -120,7 +152,13 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         """
         if self._previous is None:
             super().init_weights()
-            return
+        else:
+            self._grow()
+        self.to(memory_format=self._memory_format)
+
+    def _grow(self) -> None:
+        """Take over the previous step, as student and as teacher."""
+        assert self._previous is not None
         path = self._previous['checkpoint']
         content = load_checkpoint(
             path,
@@ -142,7 +180,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             self._fuse_teacher,
         )
         device = next(self.parameters()).device
-        hide_module(self, 'teacher', teacher.to(device))
+        teacher.to(device, memory_format=self._memory_format)
+        hide_module(self, 'teacher', teacher)
 
     def loss(
         self, inputs: Tensor, data_samples: Sequence[SegDataSample]
@@ -166,8 +205,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
                 raise RuntimeError('init_weights() must run before training')
             return self._criterion_losses(student, target, None, num_old=0)
         if not (self.losses or self.pseudo_labeler or self.balance):
-            num_old = self.teacher.num_classes
-            return self._criterion_losses(student, target, None, num_old)
+            return self._criterion_losses(student, target, None, self.num_old)
         with torch.no_grad():
             teacher = run_network(self.teacher, inputs, num_views)
         target, weight = self.refine(teacher, target)

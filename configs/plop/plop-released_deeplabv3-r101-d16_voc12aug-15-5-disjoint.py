@@ -1,5 +1,0 @@
-_base_ = [
-    '../_base_/benchmarks/voc12aug.py',
-    '../_base_/methods/plop-released.py',
-]
-continual = dict(task='15-5', setting='disjoint')

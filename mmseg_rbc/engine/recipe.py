@@ -1,0 +1,50 @@
+"""The recipe: what keeps later steps healthy on any network and image size.
+
+.. code-block:: python
+
+    recipe = dict(
+        freeze_norm=True,  # running statistics of batch norms stay
+        relative_pod=1.0,  # POD relative to the teacher, with this weight
+        new_rows_lr=5.0,  # new rows of the classifier learn faster
+        warmup_iters=10,  # the learning rate rises over so many iterations
+        clip_norm=1.0,  # gradients are clipped to this norm
+    )
+
+Every switch is optional and works with every method; docs/tuning.md says when
+to use which.
+"""
+
+from __future__ import annotations
+
+from mmengine.config import Config
+
+# In a relative POD the logits keep a twentieth of the weight: their distance
+# is not zero at the start of a step, because the new logits are added to
+# background's.
+LOGITS_SHARE = 0.05
+
+
+def apply_recipe(cfg: Config) -> None:
+    """Put the recipe into the config of a later step, in place."""
+    recipe = cfg.get('recipe') or {}
+    if recipe.get('freeze_norm'):
+        cfg.model.freeze_norm = True
+    weight = recipe.get('relative_pod')
+    for loss in (cfg.model.method.get('losses') or {}).values():
+        if weight and loss['type'] == 'LocalPODLoss':
+            share = LOGITS_SHARE * weight
+            loss.update(relative=True, weight=weight, logits_weight=share)
+    if recipe.get('new_rows_lr'):
+        hook = dict(type='NewRowsHook', factor=recipe['new_rows_lr'])
+        cfg.custom_hooks = [*cfg.get('custom_hooks', []), hook]
+    if recipe.get('warmup_iters'):
+        rise = dict(
+            type='LinearLR',
+            start_factor=0.01,
+            by_epoch=False,
+            begin=0,
+            end=recipe['warmup_iters'],
+        )
+        cfg.param_scheduler = [rise, *cfg.get('param_scheduler', [])]
+    if recipe.get('clip_norm'):
+        cfg.optim_wrapper.clip_grad = dict(max_norm=recipe['clip_norm'])

@@ -1,0 +1,112 @@
+"""The switches of the recipe, in the config and in whole runs."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers import Stop, assert_equal_weights, weights
+from mmengine.config import Config
+
+from mmseg_rbc.engine import run_sequence, step_config
+
+CONFIGS = Path(__file__).parents[2] / 'configs'
+SWITCHES = dict(
+    freeze_norm=True,
+    relative_pod=0.4,
+    new_rows_lr=5.0,
+    warmup_iters=3,
+    clip_norm=2.0,
+)
+
+
+def large(method: str = 'plop', **recipe) -> Config:
+    name = f'{method}_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
+    cfg = Config.fromfile(CONFIGS / method / name)
+    cfg.recipe = recipe
+    return cfg
+
+
+def test_every_switch_reaches_later_steps():
+    cfg = step_config(large(**SWITCHES), 1)
+    assert cfg.model.freeze_norm
+    pod = cfg.model.method.losses.pod
+    assert (pod.relative, pod.weight) == (True, 0.4)
+    assert pod.logits_weight == pytest.approx(0.02)
+    assert cfg.custom_hooks[-1] == dict(type='NewRowsHook', factor=5.0)
+    rise, poly = cfg.param_scheduler
+    assert (rise.type, rise.end) == ('LinearLR', 3)
+    assert poly.type == 'PublishedPolyLR'
+    assert cfg.optim_wrapper.clip_grad == dict(max_norm=2.0)
+    assert 'recipe' not in cfg
+
+
+def test_step_0_and_configs_without_a_recipe_are_untouched():
+    for cfg in (step_config(large(**SWITCHES), 0), step_config(large(), 1)):
+        assert 'freeze_norm' not in cfg.model
+        assert 'clip_grad' not in cfg.optim_wrapper
+        assert len(cfg.param_scheduler) == 1
+        assert 'NewRowsHook' not in [hook.type for hook in cfg.custom_hooks]
+
+
+def test_methods_without_pod():
+    losses = step_config(large('mib', relative_pod=1.0), 1).model.method.losses
+    assert losses == dict(
+        kd=dict(type='KnowledgeDistillationLoss', unbiased=True, weight=100.0)
+    )
+
+
+def test_misspelled_switch():
+    with pytest.raises(
+        ValueError, match="recipe.freeze_norms is unknown.*'fr"
+    ):
+        step_config(large(freeze_norms=True), 1)
+
+
+def make(tiny_config):
+    options = {f'recipe.{key}': value for key, value in SWITCHES.items()}
+    return tiny_config('rbc', **options)
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp('recipe')
+
+
+@pytest.fixture
+def base(folder, tiny_config):
+    """Return the work dir of a run with all switches."""
+    cfg, options = make(tiny_config)
+    run_sequence(cfg, str(folder), options=options)
+    return folder
+
+
+def test_frozen_norms_do_not_move(base):
+    before, after = (
+        weights(base / f'step_{step}/final.pth') for step in (0, 1)
+    )
+    statistics = [key for key in before if 'running_' in key]
+    assert len(statistics) > 10
+    assert_equal_weights(
+        {key: before[key] for key in statistics},
+        {key: after[key] for key in statistics},
+    )
+    key = 'backbone.layer1.0.conv1.weight'
+    assert not (before[key] == after[key]).all(), 'the rest is trained'
+
+
+@pytest.mark.parametrize('iteration', [2, 6])
+def test_stopped_and_resumed_run_ends_the_same(
+    base, tiny_config, tmp_path, iteration
+):
+    """In the warm-up, and after the first checkpoint."""
+    shutil.copytree(base / 'step_0', tmp_path / 'step_0')
+    cfg, options = make(tiny_config)
+    cfg.custom_hooks.append(dict(type='StopHook', iteration=iteration))
+    with pytest.raises(Stop):
+        run_sequence(cfg, str(tmp_path), options=options)
+    cfg, options = make(tiny_config)
+    run_sequence(cfg, str(tmp_path), resume=True, options=options)
+    assert_equal_weights(
+        weights(tmp_path / 'step_1/final.pth'),
+        weights(base / 'step_1/final.pth'),
+    )
