@@ -102,7 +102,7 @@ class Task:
             name: ``'offline'`` (all classes at once, Joint) or ``'B-N'``.
             num_classes: Classes of the data set, background included.
             order: A permutation of the foreground ids, or the letter of one
-                of :data:`~.class_orders.VOC_ORDERS`. Defaults to increasing ids.
+                of :data:`.VOC_ORDERS`. Defaults to increasing ids.
         """
         ids = resolve_order(order, num_classes - 1)
         name = ALIASES.get(name, name)

@@ -14,13 +14,11 @@ REPO = Path(__file__).parents[1]
 def make_config(root: str, work_dir: Path, step: int, iters: int) -> Config:
     """A stock EncoderDecoder with a small network on continual data."""
     cfg = Config.fromfile(REPO / 'configs/_base_/datasets/continual_shapes.py')
-    cfg.continual = dict(task='15-5', setting='overlapped')
-    for phase in ('train', 'val', 'test'):
-        cfg[f'{phase}_dataloader'].dataset.data_root = root
+    cfg.continual.update(task='15-5', data_root=root)
     if step > 0:
         pipeline = cfg.train_dataloader.dataset.pipeline
         pipeline.insert(-1, dict(type='NewClassErase'))
-    cfg.train_dataloader.dataset.pipeline[2].crop_size = (64, 64)
+    cfg.train_dataloader.batch_size = 8
     cfg.train_dataloader.sampler = dict(type='InfiniteSampler', shuffle=True)
     cfg = step_config(cfg, step)
     model = Config.fromfile(REPO / 'configs/_base_/models/fcn_tiny.py').model

@@ -22,7 +22,7 @@ METHODS = (
     'rbc',
     'rw',
 )
-READMES = [REPO / f'configs/{name}/README.md' for name in (*METHODS, 'voc128')]
+READMES = [REPO / f'configs/{name}/README.md' for name in METHODS]
 PATH = re.compile(r'(?:configs|tools)/[\w./{},*-]+\.(?:py|sh)\b')
 LINK = re.compile(r'\]\(([^):]+)\)')
 KEY = re.compile(r'^\| `(method\.[\w.]+)` \| `(.+?)` \|', re.M)

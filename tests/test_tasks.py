@@ -1,5 +1,4 @@
 import pytest
-
 from helpers import BENCHMARK_TASKS
 
 from mmseg_rbc.class_orders import VOC_ORDERS

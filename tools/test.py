@@ -4,21 +4,21 @@ The step is read from the checkpoint.
 """
 
 import argparse
-import os
 import os.path as osp
 
 from mmengine.config import Config, DictAction
+from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
-from mmengine.runner import Runner
-from mmengine.runner.checkpoint import _load_checkpoint
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import step_config
 from mmseg_rbc.engine.launch import (
     add_launcher_arguments,
-    init_processes,
-    runtime_config,
+    build_runner,
+    processes,
 )
+from mmseg_rbc.runs import StepDir
+from mmseg_rbc.utils.checkpoint import load_checkpoint, origin
 
 
 def parse_args() -> argparse.Namespace:
@@ -43,22 +43,18 @@ def parse_args() -> argparse.Namespace:
         'continual.unseen=ignore',
     )
     add_launcher_arguments(parser)
-    args = parser.parse_args()
-    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    return args
+    return parser.parse_args()
 
 
 def checkpoint_step(path: str) -> int:
     """Return the continual step that a checkpoint was trained at."""
-    if not osp.isfile(path):
-        raise FileNotFoundError(f'checkpoint {path} does not exist')
-    meta = _load_checkpoint(path, map_location='cpu').get('meta', {})
-    if 'step' not in meta.get('dataset_meta', {}):
+    found = origin(load_checkpoint(path))
+    if 'step' not in found:
         raise ValueError(
             f'{path} does not say its continual step: expected a checkpoint '
             'of tools/train.py'
         )
-    return meta['dataset_meta']['step']
+    return found['step']
 
 
 def main() -> None:
@@ -68,18 +64,20 @@ def main() -> None:
     options = dict(args.cfg_options or {})
     cfg.merge_from_dict(options)
     init_default_scope('mmseg')
-    init_processes(args.launcher, cfg.get('env_cfg', {}))
     step = checkpoint_step(args.checkpoint)
     folder = args.work_dir or osp.join(osp.dirname(args.checkpoint), 'test')
-    cfg = step_config(cfg, step, folder, options=options)
+    results = StepDir(folder)
+    cfg = step_config(cfg, step, options=options)
     # No training: no teacher is needed.
     cfg.model.pop('previous', None)
     cfg.launcher = args.launcher
     cfg.load_from = args.checkpoint
-    cfg.work_dir = folder
-    cfg.test_evaluator.out_file = osp.join(folder, 'metrics.json')
-    Runner.from_cfg(runtime_config(cfg)).test()
-    print(f'results: {osp.join(folder, "metrics.json")}')
+    cfg.work_dir = results.path
+    cfg.test_evaluator.out_file = results.metrics
+    with processes(args.launcher, args.local_rank, cfg.get('env_cfg', {})):
+        build_runner(cfg).test()
+        if is_main_process():
+            print(f'results: {results.metrics}')
 
 
 if __name__ == '__main__':

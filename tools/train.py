@@ -1,21 +1,22 @@
 """Train a continual sequence, or one step of it.
 
-Finished steps are skipped, so the same command goes on where it was stopped;
-with --resume an unfinished step goes on from its last checkpoint.
+Finished steps are skipped, so the same command continues a run that was
+stopped; with --resume an unfinished step continues from its last checkpoint.
 """
 
 import argparse
-import os
-import os.path as osp
 
 from mmengine.config import Config, DictAction
+from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
 from mmengine.utils import import_modules_from_strings
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.launch import add_launcher_arguments, init_processes
-from mmseg_rbc.engine.sequence import run_sequence
+from mmseg_rbc.engine import run_sequence
+from mmseg_rbc.engine.benchmark import config_name
+from mmseg_rbc.engine.launch import add_launcher_arguments, processes
 from mmseg_rbc.reporting.tables import summary_table
+from mmseg_rbc.runs import WorkDir
 
 
 def parse_args() -> argparse.Namespace:
@@ -54,14 +55,11 @@ def parse_args() -> argparse.Namespace:
         help='override settings of the config, such as continual.task=10-1',
     )
     add_launcher_arguments(parser)
-    args = parser.parse_args()
-    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
-    return args
+    return parser.parse_args()
 
 
-def main() -> None:
-    """Run the command line."""
-    args = parse_args()
+def load_config(args: argparse.Namespace) -> tuple[Config, dict]:
+    """Return the config with the options of the command line, and those."""
     cfg = Config.fromfile(args.config)
     options = dict(args.cfg_options or {})
     if args.amp:
@@ -71,21 +69,28 @@ def main() -> None:
     # Options may name further modules.
     import_modules_from_strings(**cfg.get('custom_imports', {}))
     cfg.launcher = args.launcher
+    return cfg, options
+
+
+def main() -> None:
+    """Run the command line."""
+    args = parse_args()
+    cfg, options = load_config(args)
     init_default_scope('mmseg')
-    init_processes(args.launcher, cfg.get('env_cfg', {}))
-    name = osp.splitext(osp.basename(args.config))[0]
-    work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
-    results = run_sequence(
-        cfg,
-        work_dir,
-        steps=None if args.step is None else [args.step],
-        resume=args.resume,
-        init_from=args.init_from or cfg.get('init_from'),
-        options=options,
-    )
-    if int(os.environ.get('RANK', 0)) == 0:
-        print(summary_table(results))
-        print(f'results: {osp.join(work_dir, "summary.json")}')
+    default = f'work_dirs/{config_name(args.config)}'
+    work_dir = args.work_dir or cfg.get('work_dir') or default
+    with processes(args.launcher, args.local_rank, cfg.get('env_cfg', {})):
+        results = run_sequence(
+            cfg,
+            work_dir,
+            steps=None if args.step is None else [args.step],
+            resume=args.resume,
+            init_from=args.init_from or cfg.get('init_from'),
+            options=options,
+        )
+        if is_main_process():
+            print(summary_table(results))
+            print(f'results: {WorkDir(work_dir).summary}')
 
 
 if __name__ == '__main__':

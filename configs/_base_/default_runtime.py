@@ -6,9 +6,8 @@ env_cfg = dict(
     dist_cfg=dict(backend='nccl'),
 )
 randomness = dict(seed=0)
-vis_backends = [dict(type='LocalVisBackend')]
 visualizer = dict(
-    type='SegLocalVisualizer', vis_backends=vis_backends, name='visualizer'
+    type='SegLocalVisualizer', vis_backends=[dict(type='LocalVisBackend')]
 )
 log_processor = dict(by_epoch=True)
 log_level = 'INFO'

@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/voc12aug-10-1-overlapped.py',
+    '../_base_/benchmarks/voc12aug.py',
     '../_base_/methods/joint.py',
 ]
+continual = dict(task='10-1', setting='overlapped')

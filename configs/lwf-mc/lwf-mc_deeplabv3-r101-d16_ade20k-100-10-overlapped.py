@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/ade20k-100-10-overlapped.py',
+    '../_base_/benchmarks/ade20k.py',
     '../_base_/methods/lwf-mc.py',
 ]
+continual = dict(task='100-10', setting='overlapped')

@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/voc12aug-15-1-overlapped.py',
+    '../_base_/benchmarks/voc12aug.py',
     '../_base_/methods/lwf.py',
 ]
+continual = dict(task='15-1', setting='overlapped')

@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/ade20k-50-50-overlapped.py',
+    '../_base_/benchmarks/ade20k.py',
     '../_base_/methods/mib.py',
 ]
+continual = dict(task='50-50', setting='overlapped')

@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/shapes-15-1-overlapped.py',
+    '../_base_/benchmarks/shapes.py',
     '../_base_/methods/mib.py',
 ]
+continual = dict(task='15-1', setting='overlapped')

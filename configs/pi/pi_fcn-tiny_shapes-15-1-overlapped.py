@@ -1,6 +1,7 @@
 _base_ = [
-    '../_base_/benchmarks/shapes-15-1-overlapped.py',
+    '../_base_/benchmarks/shapes.py',
     '../_base_/methods/pi.py',
 ]
+continual = dict(task='15-1', setting='overlapped')
 # A weight of 100 and the learning rate of the shapes would not be stable.
 method = dict(importance=dict(weight=10.0))

@@ -1,6 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/voc12aug-10-1-overlapped.py',
-    '../_base_/methods/rbc_released.py',
+    '../_base_/benchmarks/voc12aug.py',
+    '../_base_/methods/rbc-released.py',
 ]
-# RBC trains longer than the others here.
-schedule = dict(later=dict(epochs=30))
+continual = dict(task='10-1', setting='overlapped')

@@ -1,5 +1,6 @@
 _base_ = [
-    '../_base_/benchmarks/ade20k-100-10-overlapped.py',
+    '../_base_/benchmarks/ade20k.py',
     '../_base_/methods/rbc_ade.py',
 ]
+continual = dict(task='100-10', setting='overlapped')
 schedule = dict(later=dict(lr=0.005))

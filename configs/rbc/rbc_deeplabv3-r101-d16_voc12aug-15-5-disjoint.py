@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/voc12aug-15-5-disjoint.py',
+    '../_base_/benchmarks/voc12aug.py',
     '../_base_/methods/rbc.py',
 ]
+continual = dict(task='15-5', setting='disjoint')

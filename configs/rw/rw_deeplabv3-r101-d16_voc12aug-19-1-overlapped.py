@@ -1,4 +1,5 @@
 _base_ = [
-    '../_base_/benchmarks/voc12aug-19-1-overlapped.py',
+    '../_base_/benchmarks/voc12aug.py',
     '../_base_/methods/rw.py',
 ]
+continual = dict(task='19-1', setting='overlapped')

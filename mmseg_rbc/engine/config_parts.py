@@ -73,7 +73,8 @@ def _check_method(method: dict[str, Any]) -> None:
 def config_classes(cfg: Config) -> list[str]:
     """Return all class names of the training data, background first."""
     dataset = next(base_datasets(cfg.train_dataloader.dataset))
-    return _dataset_class(cfg).continual_classes(dataset.get('metainfo'))
+    found = cfg.continual.get('metainfo', dataset.get('metainfo'))
+    return _dataset_class(cfg).continual_classes(found)
 
 
 def _dataset_class(cfg: Config) -> type[ContinualMixin]:

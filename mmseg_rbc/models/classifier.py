@@ -44,7 +44,7 @@ def check_head(head: nn.Module) -> None:
         )
 
 
-def loss_weight(head: nn.Module) -> float:
+def loss_weight(head: BaseDecodeHead) -> float:
     """Return the weight of a head's loss, or raise for what is not used.
 
     The criterion of the method takes the place of ``loss_decode``: of the
@@ -59,9 +59,10 @@ def loss_weight(head: nn.Module) -> float:
     )
     if not is_plain:
         raise ValueError(
-            f'loss_decode of {name} is {loss}, but the loss of a step is '
-            'method.criterion: leave it out, or set dict(type='
-            '"CrossEntropyLoss", loss_weight=...), whose weight is used'
+            f'loss_decode of {name} ({type(loss).__name__}) is more than '
+            'plain cross entropy, but the loss of a step is method.criterion: '
+            'leave it out, or set dict(type="CrossEntropyLoss", '
+            'loss_weight=...), whose weight is used'
         )
     if head.sampler is not None:
         raise ValueError(

@@ -12,18 +12,20 @@ from mmengine.runner import CheckpointLoader
 from .files import replacing
 
 
-def load_checkpoint(path: str, what: str = 'checkpoint') -> dict[str, Any]:
+def load_checkpoint(
+    path: str,
+    what: str = 'checkpoint',
+    advice: str = 'expected a checkpoint such as step_1/final.pth',
+) -> dict[str, Any]:
     """Load a checkpoint onto the CPU.
 
     Args:
         path: A checkpoint file.
-        what: What it should be, for the message where it is missing.
+        what: What it is, for the message where it is missing.
+        advice: What to do then.
     """
     if not osp.isfile(path):
-        raise FileNotFoundError(
-            f'{what} {path} does not exist: expected a file such as '
-            'step_1/final.pth of a finished step'
-        )
+        raise FileNotFoundError(f'{what} {path} does not exist: {advice}')
     return CheckpointLoader.load_checkpoint(path, map_location='cpu')
 
 

@@ -76,7 +76,8 @@ def arguments(cls: type) -> set[str] | None:
     for base in cls.__mro__:
         if '__init__' not in vars(base):
             continue
-        parameters = inspect.signature(base.__init__).parameters.values()
+        signature = inspect.signature(vars(base)['__init__'])
+        parameters = signature.parameters.values()
         kinds = {parameter.kind for parameter in parameters}
         names.update(
             p.name

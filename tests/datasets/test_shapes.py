@@ -53,4 +53,4 @@ def test_void_lies_around_objects():
 def test_config_names_the_classes_of_the_generator():
     path = REPO / 'configs/_base_/datasets/continual_shapes.py'
     cfg = Config.fromfile(path)
-    assert cfg.metainfo.classes == list(CLASSES)
+    assert cfg.continual.metainfo.classes == list(CLASSES)

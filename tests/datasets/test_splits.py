@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from helpers import BENCHMARK_TASKS
 
 from mmseg_rbc.datasets.class_index import shipped_class_index, shipped_names
 from mmseg_rbc.datasets.splits import (

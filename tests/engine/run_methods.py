@@ -12,7 +12,7 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 
 from mmseg_rbc.engine import run_sequence
-from mmseg_rbc.engine.launch import init_processes
+from mmseg_rbc.engine.launch import processes
 
 CONFIGS = Path(__file__).parents[2] / 'configs'
 
@@ -20,7 +20,6 @@ CONFIGS = Path(__file__).parents[2] / 'configs'
 def main(data_root: str, work_dir: str, *methods: str) -> None:
     launcher = 'pytorch' if 'WORLD_SIZE' in os.environ else 'none'
     init_default_scope('mmseg')
-    init_processes(launcher, {})
     options = {
         'continual.data_root': data_root,
         'continual.task': '15-5',
@@ -33,12 +32,13 @@ def main(data_root: str, work_dir: str, *methods: str) -> None:
         'model.backbone.norm_eval': True,
         'model.decode_head.norm_cfg': None,
     }
-    for method in methods:
-        name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
-        cfg = Config.fromfile(CONFIGS / method / name)
-        cfg.merge_from_dict(options)
-        cfg.launcher = launcher
-        run_sequence(cfg, str(Path(work_dir) / method), options=options)
+    with processes(launcher, 0, {}):
+        for method in methods:
+            name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
+            cfg = Config.fromfile(CONFIGS / method / name)
+            cfg.merge_from_dict(options)
+            cfg.launcher = launcher
+            run_sequence(cfg, str(Path(work_dir) / method), options=options)
 
 
 if __name__ == '__main__':

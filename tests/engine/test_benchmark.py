@@ -33,7 +33,7 @@ def test_tasks_share_step_0_where_it_is_the_same():
         'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 1',
         None,
     ]
-    assert len({job.work_dir for job in jobs}) == 6
+    assert len({job.folder.path for job in jobs}) == 6
     joint = plan_jobs([leaf('joint', t) for t in tasks[:2]], [0], 'work')
     assert joint[1].shares is joint[0]
 
@@ -43,7 +43,7 @@ def test_command():
     command, environment = job_command(second, '0,2', 'train.py', ['a.b=1'])
     line = ' '.join(command)
     assert '-m torch.distributed.run --standalone --nproc_per_node=2' in line
-    assert f'--init-from {first.work_dir} --launcher pytorch' in line
+    assert f'--init-from {first.folder.path} --launcher pytorch' in line
     assert line.endswith('--cfg-options a.b=1 randomness.seed=3')
     assert environment['CUDA_VISIBLE_DEVICES'] == '0,2'
     command, environment = job_command(first, 'cpu', 'train.py')
@@ -62,7 +62,7 @@ def test_failed_step_0_stops_those_that_need_it(tmp_path):
     assert set(failed) == set(jobs)
     assert any('mib' in line and 'its step 0 failed' in line for line in said)
     assert any('ewc' in line and 'exit code 2' in line for line in said)
-    assert "can't open file" in Path(jobs[0].log).read_text()
+    assert "can't open file" in Path(jobs[0].folder.log).read_text()
 
 
 def test_two_runs_in_one_folder(tmp_path):

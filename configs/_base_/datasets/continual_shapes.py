@@ -1,21 +1,28 @@
 # Synthetic textured shapes (tools/dataset_converters/make_shapes.py); also an
 # example of data of your own: nothing but class names and folders.
-data_root = 'data/shapes'
+# crop_size is put into the transforms and the preprocessor of each step.
 crop_size = (64, 64)
-metainfo = dict(
-    classes=[
-        'background',
-        *(
-            f'{texture} {form}'
-            for form in ('disk', 'square', 'triangle', 'star', 'cross')
-            for texture in ('plain', 'striped', 'checked', 'dotted')
-        ),
-    ]
+# Given to all data sets.
+continual = dict(
+    data_root='data/shapes',
+    data_prefix=dict(
+        img_path='JPEGImages', seg_map_path='SegmentationClassAug'
+    ),
+    metainfo=dict(
+        classes=[
+            'background',
+            *(
+                f'{texture} {form}'
+                for form in ('disk', 'square', 'triangle', 'star', 'cross')
+                for texture in ('plain', 'striped', 'checked', 'dotted')
+            ),
+        ]
+    ),
 )
 train_pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='LoadContinualAnnotations'),
-    dict(type='RandomResizedCrop', crop_size=crop_size),
+    dict(type='RandomResizedCrop'),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PackDupletInputs'),
 ]
@@ -25,24 +32,15 @@ test_pipeline = [
     dict(type='LoadContinualAnnotations'),
     dict(type='PackDupletInputs'),
 ]
-dataset = dict(
-    type='ContinualDataset',
-    data_root=data_root,
-    data_prefix=dict(
-        img_path='JPEGImages', seg_map_path='SegmentationClassAug'
-    ),
-    metainfo=metainfo,
-)
 train_dataloader = dict(
-    batch_size=8,
     num_workers=0,
     # A last batch of one image would be too small for batch norm.
     drop_last=True,
     sampler=dict(type='DefaultSampler', shuffle=True),
     dataset=dict(
+        type='ContinualDataset',
         ann_file='ImageSets/Segmentation/trainaug.txt',
         pipeline=train_pipeline,
-        **dataset,
     ),
 )
 val_dataloader = dict(
@@ -50,9 +48,9 @@ val_dataloader = dict(
     num_workers=0,
     sampler=dict(type='DefaultSampler', shuffle=False),
     dataset=dict(
+        type='ContinualDataset',
         ann_file='ImageSets/Segmentation/val.txt',
         pipeline=test_pipeline,
-        **dataset,
     ),
 )
 test_dataloader = val_dataloader

@@ -1,13 +1,48 @@
-# VOC 2012 trainaug, reduced to 128 pixels: experiments on a CPU.
-_base_ = './continual_voc12aug.py'
+# VOC 2012 trainaug at 128 pixels, from tools/dataset_converters/voc128.py.
+# crop_size is put into the transforms and the preprocessor of each step.
 crop_size = (112, 112)
-data_root = 'data/voc12_aug128'
+# Given to all data sets; eval_images as published.
+continual = dict(data_root='data/voc12_aug128', eval_images='seen')
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadContinualAnnotations'),
+    dict(type='RandomResizedCrop'),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='PackDupletInputs'),
+]
+test_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadContinualAnnotations'),
+    dict(type='CenterCropShortSide'),
+    dict(type='PackDupletInputs'),
+]
 train_dataloader = dict(
     num_workers=2,
+    persistent_workers=True,
+    # A last batch of one image would be too small for batch norm.
+    drop_last=True,
+    sampler=dict(type='DefaultSampler', shuffle=True),
     dataset=dict(
-        data_root=data_root,
+        type='ContinualVOCDataset',
         ann_file='ImageSets/Segmentation/train_aug.txt',
+        data_prefix=dict(
+            img_path='JPEGImages', seg_map_path='SegmentationClassAug'
+        ),
+        pipeline=train_pipeline,
     ),
 )
-val_dataloader = dict(num_workers=2, dataset=dict(data_root=data_root))
+val_dataloader = dict(
+    batch_size=1,
+    num_workers=2,
+    persistent_workers=True,
+    sampler=dict(type='DefaultSampler', shuffle=False),
+    dataset=dict(
+        type='ContinualVOCDataset',
+        ann_file='ImageSets/Segmentation/val.txt',
+        data_prefix=dict(
+            img_path='JPEGImages', seg_map_path='SegmentationClassAug'
+        ),
+        pipeline=test_pipeline,
+    ),
+)
 test_dataloader = val_dataloader

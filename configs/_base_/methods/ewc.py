@@ -1,3 +1,6 @@
 # EWC: running Fisher information.
-_base_ = './ft.py'
-method = dict(importance=dict(type='EWC', weight=100.0))
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
+    importance=dict(type='EWC', weight=100.0),
+)

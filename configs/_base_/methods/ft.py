@@ -1,4 +1,5 @@
 # Fine-tuning: nothing against forgetting.
 method = dict(
-    criterion=dict(type='PixelCrossEntropy'), classifier_init='random'
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
 )

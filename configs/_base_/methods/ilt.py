@@ -1,5 +1,9 @@
 # ILT: LwF, and the last backbone feature stays the same.
-_base_ = './lwf.py'
 method = dict(
-    losses=dict(feature=dict(type='FeatureDistillationLoss', weight=100.0))
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
+    losses=dict(
+        kd=dict(type='KnowledgeDistillationLoss', weight=100.0),
+        feature=dict(type='FeatureDistillationLoss', weight=100.0),
+    ),
 )

@@ -1,3 +1,5 @@
 # Joint: all classes at once, with all labels; the upper bound.
-_base_ = './ft.py'
-method = dict(joint=True)
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    joint=True,
+)

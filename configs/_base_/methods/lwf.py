@@ -1,5 +1,6 @@
 # LwF: knowledge distillation.
-_base_ = './ft.py'
 method = dict(
-    losses=dict(kd=dict(type='KnowledgeDistillationLoss', weight=100.0))
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
+    losses=dict(kd=dict(type='KnowledgeDistillationLoss', weight=100.0)),
 )

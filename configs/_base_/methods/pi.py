@@ -1,3 +1,6 @@
 # PI: path integral.
-_base_ = './ft.py'
-method = dict(importance=dict(type='PI', weight=100.0))
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
+    importance=dict(type='PI', weight=100.0),
+)

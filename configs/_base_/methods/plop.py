@@ -4,6 +4,6 @@ method = dict(
     classifier_init='balanced',
     pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
     losses=dict(
-        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005)
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
     ),
 )

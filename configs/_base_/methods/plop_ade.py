@@ -1,2 +1,9 @@
-_base_ = './plop.py'
-method = dict(losses=dict(pod=dict(weight=0.001, logits_weight=0.00001)))
+# PLOP, with its weights for ADE20K.
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.001, logits_weight=0.00001),
+    ),
+)

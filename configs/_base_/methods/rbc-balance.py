@@ -1,3 +1,10 @@
 # Ablation: PLOP with the balance weight.
-_base_ = './plop.py'
-method = dict(balance=True)
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    balance=True,
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
+    ),
+)

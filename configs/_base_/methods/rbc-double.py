@@ -1,3 +1,10 @@
 # Ablation: PLOP on every image twice.
-_base_ = './plop.py'
-method = dict(erase=dict(type='NewClassErase', duplicate=True))
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    erase=dict(type='NewClassErase', duplicate=True),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
+    ),
+)

@@ -1,9 +1,13 @@
 # Ablation: duplets and consistency, without the balance weight.
-_base_ = './rbc-duplet.py'
 method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    erase=dict(type='NewClassErase'),
     losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
         consistency=dict(
             type='ContextConsistencyLoss', pairing='student', weight=0.01
-        )
-    )
+        ),
+    ),
 )

@@ -1,3 +1,14 @@
 # RBC: PLOP on duplets, with consistency and the balance weight.
-_base_ = './rbc-duplet-ctx.py'
-method = dict(balance=True)
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='median'),
+    balance=True,
+    erase=dict(type='NewClassErase'),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
+        consistency=dict(
+            type='ContextConsistencyLoss', pairing='student', weight=0.01
+        ),
+    ),
+)

@@ -1,3 +1,6 @@
 # RW: Fisher information and path.
-_base_ = './ft.py'
-method = dict(importance=dict(type='RW', weight=100.0))
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='random',
+    importance=dict(type='RW', weight=100.0),
+)

@@ -1,6 +1,6 @@
 # DeepLabV3 with ResNet-101 at output stride 16, as in the published tables
 # (there with in-place ABN and leaky ReLU; here with SyncBN and ReLU).
-norm_cfg = dict(type='SyncBN', requires_grad=True)
+# The heads get their num_classes in each step.
 model = dict(
     type='IncrementalEncoderDecoder',
     data_preprocessor=dict(
@@ -8,7 +8,6 @@ model = dict(
         mean=[123.675, 116.28, 103.53],
         std=[58.395, 57.12, 57.375],
         bgr_to_rgb=True,
-        size=(512, 512),
     ),
     backbone=dict(
         type='ResNet',
@@ -17,7 +16,7 @@ model = dict(
         out_indices=(0, 1, 2, 3),
         dilations=(1, 1, 1, 2),
         strides=(1, 2, 2, 1),
-        norm_cfg=norm_cfg,
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
         style='pytorch',
         init_cfg=dict(type='Pretrained', checkpoint='torchvision://resnet101'),
     ),
@@ -28,8 +27,7 @@ model = dict(
         channels=256,
         dilations=(1, 6, 12, 18),
         dropout_ratio=0,
-        num_classes=21,
-        norm_cfg=norm_cfg,
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
         align_corners=False,
     ),
     test_cfg=dict(mode='whole'),

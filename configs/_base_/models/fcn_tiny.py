@@ -1,5 +1,5 @@
 # Half a million weights, output stride 8: for the synthetic data on a CPU.
-norm_cfg = dict(type='BN', requires_grad=True)
+# The heads get their num_classes in each step.
 model = dict(
     type='IncrementalEncoderDecoder',
     data_preprocessor=dict(
@@ -7,7 +7,6 @@ model = dict(
         mean=[123.675, 116.28, 103.53],
         std=[58.395, 57.12, 57.375],
         bgr_to_rgb=True,
-        size=(64, 64),
     ),
     backbone=dict(
         type='ResNetV1c',
@@ -18,7 +17,7 @@ model = dict(
         out_indices=(0, 1),
         strides=(1, 2),
         dilations=(1, 1),
-        norm_cfg=norm_cfg,
+        norm_cfg=dict(type='BN', requires_grad=True),
     ),
     decode_head=dict(
         type='FCNHead',
@@ -27,8 +26,7 @@ model = dict(
         channels=64,
         num_convs=1,
         dropout_ratio=0,
-        num_classes=21,
-        norm_cfg=norm_cfg,
+        norm_cfg=dict(type='BN', requires_grad=True),
         align_corners=False,
     ),
     test_cfg=dict(mode='whole'),

@@ -1,2 +1,10 @@
-_base_ = './voc.py'
-schedule = dict(base=dict(epochs=60), later=dict(epochs=60))
+# ADE20K: lr, epochs and global batch of step 0 and of all later steps.
+schedule = dict(
+    base=dict(lr=0.01, epochs=60, batch_size=24),
+    later=dict(lr=0.001, epochs=60, batch_size=24),
+)
+# Its lr is that of the schedule.
+optim_wrapper = dict(
+    type='OptimWrapper',
+    optimizer=dict(type='SGD', momentum=0.9, nesterov=True, weight_decay=1e-4),
+)

@@ -1,11 +1,10 @@
-# lr, epochs and global batch of step 0 and of all later steps.
+# VOC: lr, epochs and global batch of step 0 and of all later steps.
 schedule = dict(
     base=dict(lr=0.01, epochs=30, batch_size=24),
     later=dict(lr=0.001, epochs=30, batch_size=24),
 )
+# Its lr is that of the schedule.
 optim_wrapper = dict(
     type='OptimWrapper',
-    optimizer=dict(
-        type='SGD', lr=0.01, momentum=0.9, nesterov=True, weight_decay=1e-4
-    ),
+    optimizer=dict(type='SGD', momentum=0.9, nesterov=True, weight_decay=1e-4),
 )

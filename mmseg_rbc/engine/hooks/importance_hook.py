@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path as osp
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,16 +92,15 @@ class ImportanceHook(Hook):
     def _load_previous(self) -> dict[str, Any]:
         path = StepDir.of(str(self.previous)).importance
         name = type(self.regularizer).__name__
-        if not osp.isfile(path):
-            raise FileNotFoundError(
-                f'{name} needs {path}, the importance of the weights in the '
-                f'previous step: train that step with {name} too'
-            )
-        ended = load_checkpoint(path)
+        ended = load_checkpoint(
+            path,
+            'the importance of the weights in the previous step',
+            f'train that step with {name} too',
+        )
         if ended['regularizer'] != name:
             raise ValueError(
-                f'{path} was gathered by {ended["regularizer"]}, but this step '
-                f'uses {name}: use another work dir'
+                f'{path} was gathered by {ended["regularizer"]}, but this '
+                f'step uses {name}: use another work dir'
             )
         return ended
 

@@ -15,7 +15,9 @@ from mmseg_rbc.models.outputs import run_network
 from .base import BasePseudoLabeler
 from .thresholds import MedianThresholds, ReleasedThresholds
 
-ESTIMATORS = dict(median=MedianThresholds, released=ReleasedThresholds)
+ESTIMATORS: dict[str, type[MedianThresholds | ReleasedThresholds]] = dict(
+    median=MedianThresholds, released=ReleasedThresholds
+)
 
 
 def normalized_entropy(logits: Tensor, num_seen: int) -> Tensor:

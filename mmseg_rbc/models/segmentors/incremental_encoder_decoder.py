@@ -122,7 +122,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             super().init_weights()
             return
         path = self._previous['checkpoint']
-        content = load_checkpoint(path, 'the checkpoint of the previous step')
+        content = load_checkpoint(
+            path,
+            'the checkpoint of the previous step',
+            'train that step first, or pass --init-from',
+        )
         check_origin(content, path, self._previous.get('expected', {}))
         state = content['state_dict']
         # Only the heads: new rows need their fresh weights, and everything

@@ -27,7 +27,7 @@ def outputs(num_classes: int, batch: int = 2, num_views: int = 1, seed=0):
 
     return Outputs(
         feats=(rand(batch, 3, 8, 12), rand(batch, 5, 5, 7)),
-        decoded=(),
+        head_inputs=(),
         embedding=rand(batch, 4, 5, 7),
         small_logits=rand(batch, num_classes, 5, 7),
         size=(10, 14),

@@ -28,13 +28,13 @@ def walk(shape, seed: int = 0):
     return [(rand(), rand()) for _ in range(ITERATIONS)], rand()
 
 
-def gather(estimator, steps, last, previous=None):
+def gather(regularizer, steps, last, previous=None):
     """Train one tensor and return what goes on."""
     previous = previous or {}
-    gathered = estimator.begin(steps[0][0], previous)
+    gathered = regularizer.begin(steps[0][0], previous)
     for count, (theta, gradient) in enumerate(steps):
-        gathered = estimator.update(gathered, theta, gradient, count)
-    return estimator.end(gathered, last, previous)
+        gathered = regularizer.update(gathered, theta, gradient, count)
+    return regularizer.end(gathered, last, previous)
 
 
 def each(tensors, *index):
@@ -170,7 +170,7 @@ def network(rows: int, seed: int) -> dict:
 
 @pytest.mark.parametrize('name', ['EWC', 'PI', 'RW'])
 def test_state_of_a_network_over_three_steps(name):
-    estimator = TASK_UTILS.build(dict(type=name, weight=7.0))
+    regularizer = TASK_UTILS.build(dict(type=name, weight=7.0))
     previous = old = None
     for step, rows in enumerate((3, 4, 6)):
         weights = network(rows, step)
@@ -181,26 +181,26 @@ def test_state_of_a_network_over_three_steps(name):
                     if value.shape == weights[key].shape
                     else torch.cat([value, weights[key][len(value) :]])
                 )
-        state = ImportanceState(estimator, weights, rows, previous, old)
+        state = ImportanceState(regularizer, weights, rows, previous, old)
         assert state.penalty(weights) == 0, 'equal weights'
         moved = {k: v + 0.1 * (step + 1) for k, v in weights.items()}
         for count in range(12):
             theta = moved if count else weights
             state.update(theta, network(rows, 50 + count))
         if old is not None:
-            check_penalty(state, estimator, moved, old, previous, step)
+            check_penalty(state, regularizer, moved, old, previous, step)
         previous, old = state.end(moved), moved
         assert previous['blocks'] == [3, 1, 2][: step + 1]
-        assert previous['estimator'] == name
+        assert previous['regularizer'] == name
 
 
-def check_penalty(state, estimator, weights, old, previous, step):
+def check_penalty(state, regularizer, weights, old, previous, step):
     """The penalty is that of the old rows, each block by itself."""
     blocks = [3, 1][:step]
     total = 0
     for key, theta in weights.items():
         ended = previous['tensors'][key]
-        strength = estimator.strength(
+        strength = regularizer.strength(
             ended, blocks if 'conv_seg' in key else None
         )
         rows = theta[: len(old[key])] if theta.dim() else theta
@@ -229,18 +229,18 @@ def test_a_weight_without_gradient_is_left_alone():
 
 @pytest.mark.parametrize('name', ['EWC', 'PI', 'RW'])
 def test_saved_state_goes_on_the_same(name):
-    estimator = TASK_UTILS.build(dict(type=name))
+    regularizer = TASK_UTILS.build(dict(type=name))
 
     def train(state, iterations):
         for i in iterations:
             state.update(network(3, i), network(3, 100 + i))
 
     weights = network(3, 0)
-    whole = ImportanceState(estimator, weights, 3)
+    whole = ImportanceState(regularizer, weights, 3)
     train(whole, range(25))
-    first = ImportanceState(estimator, weights, 3)
+    first = ImportanceState(regularizer, weights, 3)
     train(first, range(13))
-    second = ImportanceState(estimator, network(3, 13), 3)
+    second = ImportanceState(regularizer, network(3, 13), 3)
     second.load_state_dict(first.state_dict())
     train(second, range(13, 25))
     a, b = whole.end(weights)['tensors'], second.end(weights)['tensors']

@@ -280,7 +280,7 @@ def test_errors(previous, tmp_path):
         with pytest.raises(ValueError, match=f'was trained with {key} '):
             build(wrong, PLOP)
     missing = dict(info, checkpoint=str(tmp_path / 'no.pth'))
-    with pytest.raises(FileNotFoundError, match=r'no\.pth, does not exist'):
+    with pytest.raises(FileNotFoundError, match=r'no\.pth does not exist'):
         build(missing, PLOP)
     with pytest.raises(ValueError, match="classifier_init='x' is unknown"):
         build(info, dict(classifier_init='x'))

@@ -1,7 +1,6 @@
 _base_ = [
     '../models/deeplabv3_mv2-d16.py',
     '../datasets/continual_voc128.py',
-    '../tasks/15-1-overlapped.py',
     '../schedules/voc128.py',
     '../default_runtime.py',
 ]

@@ -1,7 +1,6 @@
 _base_ = [
     '../models/deeplabv3_r101-d16.py',
     '../datasets/continual_ade20k.py',
-    '../tasks/50-50-overlapped.py',
     '../schedules/ade.py',
     '../default_runtime.py',
 ]

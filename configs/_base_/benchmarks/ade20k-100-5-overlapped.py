@@ -1,7 +1,0 @@
-_base_ = [
-    '../models/deeplabv3_r101-d16.py',
-    '../datasets/continual_ade20k.py',
-    '../tasks/100-5-overlapped.py',
-    '../schedules/ade.py',
-    '../default_runtime.py',
-]

@@ -1,7 +1,0 @@
-_base_ = [
-    '../models/deeplabv3_r101-d16.py',
-    '../datasets/continual_voc12aug.py',
-    '../tasks/19-1-overlapped.py',
-    '../schedules/voc.py',
-    '../default_runtime.py',
-]

@@ -1,2 +1,0 @@
-_base_ = './plop.py'
-method = dict(pseudo_labeler=dict(estimator='released'))

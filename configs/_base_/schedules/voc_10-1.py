@@ -1,2 +1,0 @@
-_base_ = './voc.py'
-schedule = dict(later=dict(epochs=10))

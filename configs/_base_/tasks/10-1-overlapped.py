@@ -1,1 +1,0 @@
-continual = dict(task='10-1', setting='overlapped')

@@ -1,1 +1,0 @@
-continual = dict(task='100-10', setting='overlapped')

@@ -1,1 +1,0 @@
-continual = dict(task='100-50', setting='overlapped')

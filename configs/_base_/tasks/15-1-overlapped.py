@@ -1,1 +1,0 @@
-continual = dict(task='15-1', setting='overlapped')

@@ -1,1 +1,0 @@
-continual = dict(task='19-1', setting='overlapped')

@@ -1,1 +1,0 @@
-continual = dict(task='50-50', setting='overlapped')

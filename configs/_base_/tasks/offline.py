@@ -1,1 +1,0 @@
-continual = dict(task='offline', setting='overlapped')

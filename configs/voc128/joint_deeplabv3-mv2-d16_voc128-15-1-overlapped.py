@@ -1,4 +1,0 @@
-_base_ = [
-    '../_base_/benchmarks/voc128-15-1-overlapped.py',
-    '../_base_/methods/joint.py',
-]
