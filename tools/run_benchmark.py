@@ -24,9 +24,7 @@ from mmseg_rbc.runs.experiment import find_experiments
 from mmseg_rbc.runs.run import load_run
 from mmseg_rbc.utils.files import write_json
 
-TRAIN_TOOL = osp.join(
-    osp.dirname(osp.dirname(osp.abspath(__file__))), 'train.py'
-)
+TRAIN_TOOL = osp.join(osp.dirname(osp.abspath(__file__)), 'train.py')
 
 
 def parse_args() -> argparse.Namespace:
