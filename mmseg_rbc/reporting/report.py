@@ -54,21 +54,18 @@ def write_report(
     benchmark = find_benchmark(runs)
     entries = sections.make_entries(experiments, *benchmark)
     write_csv(experiments, out_dir)
-    path = osp.join(out_dir, 'report.html')
-    page = (
-        _environment()
-        .get_template('report.html')
-        .render(
-            title=title,
-            num_runs=len(runs),
-            task=' '.join(filter(None, benchmark)),
-            problems=found,
-            pictures=_read_pictures(pictures or {}),
-            **_tables(entries),
-            **_figures(entries, out_dir),
-        )
+    page = _environment().get_template('report.html')
+    text = page.render(
+        title=title,
+        num_runs=len(runs),
+        task=' '.join(filter(None, benchmark)),
+        problems=found,
+        pictures=_read_pictures(pictures or {}),
+        **_tables(entries),
+        **_figures(entries, out_dir),
     )
-    write_text(path, page)
+    path = osp.join(out_dir, 'report.html')
+    write_text(path, text)
     return path
 
 

@@ -1,6 +1,7 @@
 """Figures: what is in them, and what their files look like."""
 
 import math
+import re
 
 import numpy as np
 from PIL import Image
@@ -71,7 +72,8 @@ def test_svg_has_escaped_text_in_the_color_of_the_page():
     name = '<script>$x_1$&"'
     svg = plots.to_svg(plots.draw_curves({name: [1, 2]}, [], {}))
     assert svg.startswith('<svg') and svg.endswith('</svg>\n')
-    assert '&lt;script&gt;$x_1$&amp;' in svg and '<script>' not in svg
+    assert re.search('<text[^>]*>&lt;script&gt;\\$x_1\\$&amp;"</text>', svg)
+    assert '<script>' not in svg
     assert 'currentColor' in svg and plots.INK not in svg
     assert '<metadata>' not in svg
 

@@ -51,8 +51,9 @@ def parse_args() -> argparse.Namespace:
 def build_dataset(args: argparse.Namespace) -> ContinualDataset:
     """Build the training data of the step."""
     cfg = Config.fromfile(args.config)
-    cfg.merge_from_dict(args.cfg_options or {})
-    cfg = step_config(cfg, args.step)
+    options = dict(args.cfg_options or {})
+    cfg.merge_from_dict(options)
+    cfg = step_config(cfg, args.step, options=options)
     return DATASETS.build(next(base_datasets(cfg.train_dataloader.dataset)))
 
 
