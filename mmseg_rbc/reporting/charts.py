@@ -52,7 +52,10 @@ def write_forgetting(entries: Sequence[Entry], out_dir: str) -> str | None:
         name: [row.get(c, math.nan) for c in order]
         for name, row in lost.items()
     }
-    figure = plots.draw_bars(bars, order, 'IoU lost since it was learned')
+    # Joint has no bar, but a color in the other figures.
+    colors = {entry.name: entry.color for entry in entries}
+    label = 'IoU lost since it was learned'
+    figure = plots.draw_bars(bars, order, label, colors)
     return _write(figure, 'forgetting', out_dir)
 
 

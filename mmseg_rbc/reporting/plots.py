@@ -152,7 +152,10 @@ def _write_cells(axes: Axes, matrix: np.ndarray, middle: float) -> None:
 
 
 def draw_bars(
-    values: Mapping[str, Sequence[float]], rows: Sequence[str], label: str
+    values: Mapping[str, Sequence[float]],
+    rows: Sequence[str],
+    label: str,
+    colors: Mapping[str, str],
 ) -> Figure:
     """Draw horizontal bars: for each row one of every run.
 
@@ -160,6 +163,7 @@ def draw_bars(
         values: One value for each of R rows, by name of the run; NaN is 0.
         rows: R names.
         label: What the values are.
+        colors: Color of each run.
     """
     number = max(len(values), 1)
     thickness = 0.8 / number
@@ -170,7 +174,7 @@ def draw_bars(
                 np.nan_to_num(np.asarray(numbers, float)),
                 height=thickness,
                 label=name,
-                color=line_style(i)['color'],
+                color=colors[name],
             )
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.set_yticks(range(len(rows)), rows)

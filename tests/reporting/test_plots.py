@@ -58,7 +58,9 @@ def test_heat_map():
 
 def test_bars():
     values = dict(a=[3.0, math.nan], b=[-1.0, 2.0])
-    figure = plots.draw_bars(values, ['cat', 'dog'], 'lost')
+    figure = plots.draw_bars(
+        values, ['cat', 'dog'], 'lost', dict.fromkeys(values, '#228833')
+    )
     (axes,) = figure.axes
     assert [bar.get_width() for bar in axes.patches] == [3, 0, -1, 2]
     # Bars of a row lie beside each other, around its number.
@@ -80,7 +82,7 @@ def test_svg_has_escaped_text_in_the_color_of_the_page():
 
 def test_png_is_on_white(tmp_path):
     path = tmp_path / 'a.png'
-    plots.to_png(plots.draw_bars({}, [], 'nothing'), str(path))
+    plots.to_png(plots.draw_bars({}, [], 'nothing', {}), str(path))
     with Image.open(path) as image:
         assert image.width == 770
         assert image.convert('RGB').getpixel((0, 0)) == (255, 255, 255)
