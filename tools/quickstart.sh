@@ -36,4 +36,3 @@ echo "4/4 report"
 python tools/analysis_tools/report.py "$out" --images 3 \
     --title 'Quick start: 15-1 on synthetic shapes' --out "$out/report"
 echo "duplets: $out/duplets.png"
-echo "report: $out/report/report.html"

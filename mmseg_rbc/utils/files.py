@@ -37,7 +37,7 @@ def write_json(path: str, content: Any) -> None:
 
 def write_text(path: str, text: str) -> None:
     """Write text, atomically."""
-    with replacing(path) as part, open(part, 'w') as file:
+    with replacing(path) as part, open(part, 'w', encoding='utf-8') as file:
         file.write(text)
 
 
