@@ -21,10 +21,9 @@ from mmengine.hooks import Hook
 from mmengine.logging import print_log
 from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner, weights_to_cpu
-from mmseg.registry import DATASETS
 
-from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.runs import StepDir, WorkDir
+from mmseg_rbc.runs.run import load_run
 from mmseg_rbc.utils.checkpoint import (
     check_origin,
     load_checkpoint,
@@ -40,6 +39,7 @@ from mmseg_rbc.utils.environment import (
 from .digests import training_digests
 from .launch import build_runner
 from .step_config import RunConfig
+from .survey import survey_images
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -74,7 +74,8 @@ def run_sequence(
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
-    images = [count_images(step_cfg) for step_cfg in configs]
+    surveys = [survey_images(step_cfg) for step_cfg in configs]
+    images = [survey.num_images for survey in surveys]
     for step in range(len(configs)) if steps is None else steps:
         step_cfg = configs[step]
         digests = training_digests(step_cfg, get_world_size())
@@ -87,7 +88,8 @@ def run_sequence(
         if adopts:
             _adopt(str(init_from), folder.step(0), run)
         _fit_to_data(step_cfg, images, step)
-        run_step(step_cfg, resume, bool(adopts), digests)
+        record = dict(digests=digests, shown=surveys[step].shown)
+        run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
 
@@ -110,7 +112,7 @@ def run_step(
     cfg: Config,
     resume: bool = False,
     trained: bool = False,
-    digests: Mapping[str, str] | None = None,
+    record: Mapping[str, Any] | None = None,
 ) -> None:
     """Train and evaluate one step, then mark it as finished.
 
@@ -118,7 +120,7 @@ def run_step(
         cfg: The complete config of the step.
         resume: Whether to continue from the last checkpoint.
         trained: Whether ``final.pth`` is there, so that it is only evaluated.
-        digests: See :func:`training_digests`.
+        record: What else to write into ``finished.json``.
     """
     folder = StepDir(cfg.work_dir)
     if is_main_process():
@@ -146,7 +148,7 @@ def run_step(
                 {key: meta[key] for key in keys},
                 **_base_meta(cfg),
                 metrics=metrics,
-                digests=digests,
+                **(record or {}),
                 seed=cfg.get('randomness', {}).get('seed'),
                 seconds=round(time.monotonic() - start, 1),
                 resumed=cfg.resume,
@@ -202,17 +204,10 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
     found = [read_finished(folder, step, run) for step in steps]
     finished = [done for done in found if done]
     if is_main_process():
-        folder.write_summary(str(run.task), len(steps), finished)
+        change = load_run(folder.path).context_change()
+        folder.write_summary(str(run.task), len(steps), finished, change)
     barrier()
     return finished
-
-
-def count_images(cfg: Config) -> int:
-    """Return the number of training images of a step."""
-    datasets = base_datasets(cfg.train_dataloader.dataset)
-    return sum(
-        len(DATASETS.build(dict(dataset, pipeline=[]))) for dataset in datasets
-    )
 
 
 def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,47 @@ def forgetting(matrix: np.ndarray, first: np.ndarray) -> np.ndarray:
         if t < last:
             lost[c] = matrix[c, t] - matrix[c, last]
     return lost
+
+
+def context_change(
+    classes: Sequence[str],
+    matrix: np.ndarray,
+    shown: Sequence[Collection[str] | None],
+) -> list[dict[str, Any]]:
+    """Compare old classes beside new ones with those that are absent.
+
+    RBC's concern is the context of an old class that the images of a step
+    show; a class that they do not show is forgotten for other reasons.
+
+    Args:
+        classes: The C class names, background first.
+        matrix: M, ``(C, T)``.
+        shown: For each step the old classes that its training images show,
+            None if that is not known.
+
+    Returns:
+        For each step from 1 on that is known: ``step``, and for ``shown`` and
+        ``absent`` the ``classes``, and their mean IoU ``before`` and
+        ``after`` the step (NaN without any).
+    """
+    changes = []
+    for step in range(1, matrix.shape[1]):
+        names = shown[step] if step < len(shown) else None
+        if names is None:
+            continue
+        is_old = ~np.isnan(matrix[:, step - 1])
+        is_old[0] = False
+        is_shown = np.array([name in names for name in classes])
+        parts = dict(shown=is_old & is_shown, absent=is_old & ~is_shown)
+        change: dict[str, Any] = dict(step=step)
+        for part, rows in parts.items():
+            change[part] = dict(
+                classes=[c for c, chosen in zip(classes, rows) if chosen],
+                before=float(mean(matrix[rows, step - 1])),
+                after=float(mean(matrix[rows, step])),
+            )
+        changes.append(change)
+    return changes
 
 
 def harmonic_mean(old: float, new: float) -> float:

@@ -59,6 +59,36 @@ def write_forgetting(entries: Sequence[Entry], out_dir: str) -> str | None:
     return _write(figure, 'forgetting', out_dir)
 
 
+def write_context(entries: Sequence[Entry], out_dir: str) -> str | None:
+    """Draw what each step changes in old classes; None if unknown."""
+    bars = {}
+    rows: list[str] = []
+    for entry in entries:
+        changes = entry.run.context_change()
+        if changes:
+            bars[entry.name] = [
+                change[part]['after'] - change[part]['before']
+                for change in changes
+                for part in ('shown', 'absent')
+            ]
+            names = [
+                f'step {change["step"]}, {part}'
+                for change in changes
+                for part in ('shown', 'absent')
+            ]
+            rows = max(rows, names, key=len)
+    if not bars:
+        return None
+    padded = {
+        name: values + [math.nan] * (len(rows) - len(values))
+        for name, values in bars.items()
+    }
+    colors = {entry.name: entry.color for entry in entries}
+    label = 'change of the mean IoU of old classes in the step'
+    figure = plots.draw_bars(padded, rows, label, colors)
+    return _write(figure, 'context', out_dir)
+
+
 def _worst_first(lost: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Sort the classes by what the experiments lost of them on average."""
     names = dict.fromkeys(c for row in lost.values() for c in row)

@@ -79,6 +79,7 @@ def _tables(entries: Sequence[sections.Entry]) -> dict[str, Any]:
         results=sections.result_rows(entries, background=True),
         foreground_results=sections.result_rows(entries, background=False),
         heat_maps=sections.heat_maps(entries),
+        context=sections.context_rows(entries),
         bias=sections.bias_rows(entries),
         costs=sections.cost_rows(entries),
         configs=sections.config_rows(entries),
@@ -94,6 +95,7 @@ def _figures(
     return dict(
         curves=charts.write_curves(entries, out_dir) if entries else None,
         forgetting=charts.write_forgetting(entries, out_dir),
+        context_chart=charts.write_context(entries, out_dir),
         losses=charts.write_losses(entries, out_dir),
         co_occurrence=sections.read_picture(context) if context else None,
     )

@@ -106,6 +106,18 @@ def heat_maps(entries: Sequence[Entry]) -> list[dict]:
     return maps
 
 
+def context_rows(entries: Iterable[Entry]) -> list[dict]:
+    """Return what a step changes in classes that it shows and in others.
+
+    Returns:
+        ``entry``; ``change``, see :meth:`.Experiment.context_change`.
+    """
+    rows = [
+        dict(entry=e, change=e.experiment.context_change()) for e in entries
+    ]
+    return [row for row in rows if row['change']]
+
+
 def bias_rows(entries: Iterable[Entry]) -> list[dict]:
     """Return the context bias of the experiments that it was measured of.
 

@@ -44,6 +44,27 @@ class Experiment:
             ]
         )
 
+    def context_change(self) -> dict[str, dict]:
+        """Return how IoU of old classes changes in a step, mean over steps.
+
+        Returns:
+            ``shown`` and ``absent``, see :func:`.context_change`, over seeds;
+            empty if no run says what its images show.
+        """
+        means = []
+        for run in self.runs:
+            changes = run.context_change()
+            if changes:
+                means.append(
+                    {
+                        part: float(
+                            mean(np.array(_differences(changes, part)))
+                        )
+                        for part in ('shown', 'absent')
+                    }
+                )
+        return over_seeds(means)
+
     def curve(self) -> list[float]:
         """Return mIoU of all classes in each step, mean over seeds."""
         rows = [
@@ -51,6 +72,10 @@ class Experiment:
             for run in self.runs
         ]
         return mean(np.stack(rows), axis=0).tolist()
+
+
+def _differences(changes: list[dict], part: str) -> list[float]:
+    return [c[part]['after'] - c[part]['before'] for c in changes]
 
 
 def known_matrix(run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from mmseg_rbc.evaluation.continual_metrics import iou_matrix
+from mmseg_rbc.evaluation.continual_metrics import (
+    context_change,
+    iou_matrix,
+)
 
 from .work_dir import StepDir, WorkDir, find_work_dirs
 
@@ -84,6 +87,15 @@ class Run:
     def folder(self) -> WorkDir:
         """Its files."""
         return WorkDir(self.path)
+
+    def context_change(self) -> list[dict[str, Any]]:
+        """See :func:`.context_change`."""
+        classes, matrix, _ = self.iou
+        shown = [
+            names if isinstance(names := done.get('shown'), list) else None
+            for done in self.finished
+        ]
+        return context_change(classes, matrix[:, : self.last + 1], shown)
 
     def config(self) -> str:
         """Return the config of the last step that has one."""

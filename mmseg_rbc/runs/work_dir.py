@@ -121,7 +121,11 @@ class WorkDir:
         return sorted(int(match[1]) for match in matches if match)
 
     def write_summary(
-        self, task: str, num_steps: int, finished: Sequence[Mapping]
+        self,
+        task: str,
+        num_steps: int,
+        finished: Sequence[Mapping],
+        context_change: Sequence[Mapping] = (),
     ) -> None:
         """Write ``summary.json``.
 
@@ -129,8 +133,14 @@ class WorkDir:
             task: The task in words.
             num_steps: Steps of the task.
             finished: Content of ``finished.json`` of the finished steps.
+            context_change: See :meth:`.Run.context_change`.
         """
-        content = dict(task=task, num_steps=num_steps, steps=list(finished))
+        content = dict(
+            task=task,
+            num_steps=num_steps,
+            steps=list(finished),
+            context_change=list(context_change),
+        )
         write_json(self.summary, content)
 
     def read_summary(self) -> dict[str, Any]:

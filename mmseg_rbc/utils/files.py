@@ -30,9 +30,17 @@ def replacing(path: str) -> Iterator[str]:
 
 
 def write_json(path: str, content: Any) -> None:
-    """Write an object as JSON, atomically."""
-    with replacing(path) as part, open(part, 'w') as file:
-        json.dump(content, file, indent=2)
+    """Write an object as JSON, atomically; NaN, which it lacks, is null."""
+    write_text(path, json.dumps(without_nan(content), indent=2))
+
+
+def without_nan(content: Any) -> Any:
+    """Replace NaN by None, at any depth."""
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [without_nan(value) for value in content]
+    return None if content != content else content
 
 
 def write_text(path: str, text: str) -> None:

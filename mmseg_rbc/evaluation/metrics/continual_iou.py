@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from prettytable import PrettyTable
 from torch import Tensor
 
 from mmseg_rbc.tasks import IGNORE_INDEX
-from mmseg_rbc.utils.files import write_text
+from mmseg_rbc.utils.files import write_json
 
 
 @METRICS.register_module()
@@ -77,7 +76,7 @@ class ContinualIoUMetric(BaseMetric):
         self._log(iou, means[self.background])
         if self.out_file:
             report = self._report(iou, means, len(results))
-            write_text(self.out_file, json.dumps(report, indent=2))
+            write_json(self.out_file, report)
         chosen = means[self.background]
         metrics = {'mIoU': chosen['all']}
         metrics.update({f'mIoU_{name}': v for name, v in chosen.items()})
@@ -104,9 +103,9 @@ class ContinualIoUMetric(BaseMetric):
             {key: meta[key] for key in keys if key in meta},
             num_images=num_images,
             num_base=len(self._groups(len(classes))['old']),
-            mIoU=_no_nan(means[True]),
-            mIoU_without_background=_no_nan(means[False]),
-            IoU=_no_nan(dict(zip(classes, iou.tolist()))),
+            mIoU=means[True],
+            mIoU_without_background=means[False],
+            IoU=dict(zip(classes, iou.tolist())),
         )
 
     def _log(self, iou: np.ndarray, means: dict[str, float]) -> None:
@@ -152,8 +151,3 @@ def mean_iou(
     values = iou[[i for i in indices if background or i != 0]]
     values = values[~np.isnan(values)]
     return float(values.mean()) if len(values) else math.nan
-
-
-def _no_nan(values: dict[str, float]) -> dict[str, float | None]:
-    """Replace NaN, which JSON does not know."""
-    return {k: None if math.isnan(v) else v for k, v in values.items()}
