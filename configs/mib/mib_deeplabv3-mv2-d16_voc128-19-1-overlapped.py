@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/voc128.py',
+    '../_base_/methods/mib.py',
+]
+continual = dict(task='19-1', setting='overlapped')
