@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import Stop, assert_equal_weights, run_tool, weights
+from helpers import CONFIGS, Stop, assert_equal_weights, run_tool, weights
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 
 from mmseg_rbc.engine import run_sequence, step_config
 from mmseg_rbc.engine.sequence import count_images
-
-REPO = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope='module')
@@ -223,7 +221,7 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
     Batch statistics are kept out of it: the backbone uses its running ones
     and the head has no norm. Crops and order of the images are random.
     """
-    config = str(REPO / 'configs/rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py')
+    config = CONFIGS / 'rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py'
     options = [
         f'continual.data_root={tiny_root}',
         'continual.task=15-5',
@@ -237,17 +235,17 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
         'model.decode_head.norm_cfg=None',
         'default_hooks.logger.interval=1',
         'default_hooks.record.type=RecordLosses',
-        'custom_imports.imports=[mmseg_rbc,record_losses]',
+        'custom_imports.imports=[mmseg_rbc,helpers]',
     ]
-    tool = [str(REPO / 'tools/train.py'), config]
+    tool = ['train.py', config]
     common = ['--cfg-options', *options]
     base = tmp_path / 'base'
-    run_tool(*tool, '--work-dir', str(base), '--step', '0', *common)
+    run_tool(*tool, '--work-dir', base, '--step', 0, *common)
     logs, finals = [], []
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         shutil.copytree(base, folder)
-        args = ['--work-dir', str(folder), '--step', '1']
+        args = ['--work-dir', folder, '--step', 1]
         args += ['--launcher', 'pytorch'] * (processes > 1) + common
         run_tool(*tool, *args, processes=processes)
         finals.append(weights(folder / 'step_1/final.pth'))
