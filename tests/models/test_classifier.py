@@ -150,6 +150,7 @@ def test_weight_of_the_loss():
         dict(type='CrossEntropyLoss', use_sigmoid=True),
         dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0, 3.0]),
         dict(type='CrossEntropyLoss', avg_non_ignore=True),
+        dict(type='CrossEntropyLoss', reduction='sum'),
         [dict(type='CrossEntropyLoss'), dict(type='DiceLoss')],
     ],
     ids=str,
