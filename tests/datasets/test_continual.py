@@ -107,12 +107,6 @@ def test_metainfo(write_data):
     assert info['palette'] == [palette[c] for c in (0, 2, 1, 3)]
 
 
-def test_palette_is_that_of_voc():
-    from mmseg.datasets import PascalVOCDataset
-
-    assert make_palette(21) == PascalVOCDataset.METAINFO['palette']
-
-
 def test_data_without_background(write_data):
     """Value 0 is a class: it becomes class 1, and background has no pixel."""
     root = write_data(dict(a=[[0, 1], [2, 255]], b=[[2, 2], [1, 0]]))
