@@ -81,6 +81,22 @@ class StopHook(Hook):
 
 
 @HOOKS.register_module()
+class Snapshot(Hook):
+    """Save what student and teacher are before and after training."""
+
+    def before_train(self, runner) -> None:
+        self._save(runner, 'before.pth')
+
+    def after_train(self, runner) -> None:
+        self._save(runner, 'after.pth')
+
+    def _save(self, runner, name: str) -> None:
+        networks = dict(student=runner.model, teacher=runner.model.teacher)
+        states = {k: net.state_dict() for k, net in networks.items() if net}
+        torch.save(states, Path(runner.work_dir) / name)
+
+
+@HOOKS.register_module()
 class RecordLosses(Hook):
     """Write the losses of every iteration of every process."""
 
