@@ -3,16 +3,27 @@
 import json
 import re
 import shutil
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import mmengine
 import pytest
 import torch
-from helpers import CONFIGS, Stop, assert_equal_weights, run_tool, weights
+from helpers import (
+    CONFIGS,
+    Stop,
+    assert_equal_weights,
+    logged,
+    run_tool,
+    weights,
+)
 from mmengine.config import Config
 from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 
 from mmseg_rbc.engine import run_sequence, step_config
+from mmseg_rbc.engine.config_parts import PARTS
 from mmseg_rbc.engine.sequence import count_images
 
 
@@ -42,7 +53,9 @@ def test_work_dir(rbc_run):
         assert ('new' in metrics['mIoU']) == (step == 1)
         done = json.loads((folder / 'finished.json').read_text())
         assert done['metrics']['mIoU'] == round(metrics['mIoU']['all'], 2)
-        assert Config.fromfile(folder / 'config.py').model.decode_head
+        pinned = Config.fromfile(folder / 'config.py')
+        assert pinned.model.decode_head.num_classes == len(metrics['IoU'])
+        assert not set(PARTS) & set(pinned)
         (scalars,) = folder.glob('*/vis_data/scalars.json')
         lines = [json.loads(x) for x in scalars.read_text().splitlines()]
         assert [x['epoch'] for x in lines if 'loss' in x] == [1, 2]
@@ -131,6 +144,32 @@ def test_stopped_and_resumed_run_ends_the_same(
     assert ('resumed epoch: 1' in log) == (iteration > 4)
 
 
+def test_restart_within_a_second_logs_into_its_own_folder(
+    rbc_run, tiny_config, tmp_path, monkeypatch
+):
+    """MMEngine keeps visualizers and loggers by name and second."""
+    work_dir, *_ = rbc_run
+    # The clock of the Runner's time stamps stands still.
+    clock = SimpleNamespace(**{**vars(time), 'time': lambda: 1e9})
+    monkeypatch.setattr(mmengine.runner.runner, 'time', clock)
+    shutil.copytree(work_dir / 'step_0', tmp_path / 'a/step_0')
+    every = {'default_hooks.logger.interval': 1}
+    cfg, options = tiny_config('ft', **every)
+    cfg.custom_hooks.append(dict(type='StopHook', iteration=3))
+    with pytest.raises(Stop):
+        run_sequence(cfg, str(tmp_path / 'a'), options=options)
+    (tmp_path / 'a').rename(tmp_path / 'b')
+    cfg, options = tiny_config('ft', **every)
+    run_sequence(cfg, str(tmp_path / 'b'), resume=True, options=options)
+    assert not (tmp_path / 'a').exists()
+    # Two epochs of two iterations: one was logged before the stop in the
+    # second epoch, the resumed run begins it again.
+    iterations = [line['step'] for line in logged(tmp_path / 'b/step_1')]
+    assert iterations == [1, 2, 3, 4]
+    (log,) = (tmp_path / 'b/step_1').glob('*/*.log')
+    assert 'resumed epoch: 1' in log.read_text()
+
+
 def test_kill_before_the_mark_repeats_only_the_evaluation(rbc_run, tmp_path):
     work_dir, cfg, options, results = rbc_run
     shutil.copytree(work_dir, tmp_path, dirs_exist_ok=True)
@@ -191,7 +230,7 @@ def test_invalid_loss_stops_and_the_work_dir_stays_usable(
     assert len(results) == 2
 
 
-def test_few_images_shrink_the_batch(tiny_config, tmp_path, caplog):
+def test_few_images_shrink_the_batch(tiny_config, tmp_path):
     cfg, options = tiny_config(
         'ft', **{'schedule.base.batch_size': 64, 'schedule.base.epochs': 1}
     )
