@@ -7,12 +7,16 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
+
+from mmseg_rbc.runs import StepDir, WorkDir
+from mmseg_rbc.utils.files import write_json, write_text
 
 TESTS = Path(__file__).parent
 REPO = TESTS.parent
@@ -143,10 +147,9 @@ def run_tool(
         cwd=cwd,
         env=tool_environment(**(env or {})),
     )
-    assert done.returncode == expected, (
-        done.stdout[-1000:] + (done.stderr[-3000:])
-    )
-    return done.stdout + done.stderr
+    printed = done.stdout + done.stderr
+    assert done.returncode == expected, printed[-4000:]
+    return printed
 
 
 def tool_environment(**more: str) -> dict[str, str]:
@@ -168,3 +171,70 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
         return listener.getsockname()[1]
+
+
+NAMES = ['background', 'cat', 'dog', 'cow', 'bus']
+# What the RBC paper trained, as far as it is compared.
+PAPERS_CONFIG = """
+train_dataloader = dict(
+    dataset=dict(
+        type='RepeatDataset',
+        dataset=dict(
+            type='ContinualVOCDataset',
+            pipeline=[
+                dict(type='LoadImageFromFile'),
+                dict(type='RandomResizedCrop', crop_size=[512, 512]),
+                dict(type='Other', crop_size=3)])))
+model = dict(
+    backbone=dict(type='ResNet', depth=101),
+    decode_head=dict(type='ASPPHead'))
+"""
+
+
+def write_run(
+    path: Path,
+    classes: Sequence[str] = NAMES,
+    sizes: Sequence[int] = (3, 4, 5),
+    task: str = '2-1',
+    level: float = 50.0,
+    seed: object = 0,
+    iou: Mapping[str, object] | None = None,
+    config: str = 'a = 1\n',
+    **finished: object,
+) -> WorkDir:
+    """Write a work dir as tools/train.py leaves it, without networks.
+
+    Step t knows the first ``sizes[t]`` classes; the IoU of class i in it is
+    ``level - 10 t + i``, or what ``iou`` says.
+    """
+    folder = WorkDir(str(path))
+    done = dict(
+        seed=seed,
+        seconds=61.0,
+        peak_memory_mb=100,
+        versions=dict(torch='2', device='cpu'),
+    )
+    for step, size in enumerate(sizes):
+        files = folder.step(step)
+        values = {c: level - 10 * step + i for i, c in enumerate(classes)}
+        metrics = dict(
+            task=task,
+            setting='overlapped',
+            step=step,
+            num_base=sizes[0] if len(sizes) > 1 else 3,
+            IoU={c: dict(values, **(iou or {}))[c] for c in classes[:size]},
+        )
+        write_json(files.metrics, metrics)
+        write_text(files.config, config)
+        _write_log(files)
+        files.write_finished(dict(done, step=step, **finished))
+    folder.write_summary(task, len(sizes), [])
+    return folder
+
+
+def _write_log(files: StepDir) -> None:
+    """Write losses 1 and 1/2 as MMEngine does; a killed run ends like it."""
+    lines = [dict(iter=1, loss=1.0), dict(iter=2, loss=0.5), dict(mIoU=3)]
+    text = '\n'.join(map(json.dumps, lines)) + '\n{"iter": 3, "lo'
+    write_text(f'{files.path}/stamp/vis_data/scalars.json', text)
+    assert len(files.scalars()) == 1

@@ -20,9 +20,10 @@ use_environment() {
         echo "building $venv (about two minutes) ..."
         rm -rf "$venv"
         "${PYTHON:-python3}" -m venv "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check \
+        # Errors only: pip warns of every folder that holds no package.
+        "$venv/bin/pip" install -qq --disable-pip-version-check \
             -r "$main" -r "$tests"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check \
+        "$venv/bin/pip" install -qq --disable-pip-version-check \
             --no-deps --editable .
         echo "$key" > "$venv/key"
     fi

@@ -1,23 +1,21 @@
 """Segment an image, or all images of a folder, with a checkpoint of any step.
 
-No config is needed: it is in the checkpoint. For each image it writes
-vis/<name>.png (the image, its segmentation and a legend) and pred/<name>.png
-(the class indices, which classes.json names).
+No config is needed: it is in the checkpoint, and is read, not executed. For
+each image it writes vis/<name>.png (the image, its segmentation and a legend)
+and pred/<name>.png (the labels, which classes.json names).
 """
 
 import argparse
-import json
 import os
 import os.path as osp
-import time
 
 import numpy as np
 from PIL import Image, ImageOps
 
-import mmseg_rbc  # noqa: F401
 from mmseg_rbc.apis import load_network, predict
-from mmseg_rbc.reporting.predictions import draw_overlay
-from mmseg_rbc.utils.files import write_text
+from mmseg_rbc.utils.files import write_json
+from mmseg_rbc.utils.progress import track
+from mmseg_rbc.visualization import draw_overlay
 
 SUFFIXES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 
@@ -38,12 +36,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--device', default='cpu', help='such as cuda:0 (default: cpu)'
     )
-    parser.add_argument(
-        '--opacity',
-        type=float,
-        default=0.6,
-        help='of the colors over the image (default: %(default)s)',
-    )
     return parser.parse_args()
 
 
@@ -51,19 +43,14 @@ def find_images(path: str) -> list[str]:
     """Return an image, or the images of a folder."""
     if osp.isfile(path):
         return [path]
-    if not osp.isdir(path):
-        raise SystemExit(f'{path} does not exist: pass an image or a folder')
-    found = sorted(
-        osp.join(path, name)
-        for name in os.listdir(path)
-        if name.lower().endswith(SUFFIXES)
-    )
-    if not found:
+    names = sorted(os.listdir(path)) if osp.isdir(path) else []
+    images = [name for name in names if name.lower().endswith(SUFFIXES)]
+    if not images:
         raise SystemExit(
-            f'{path} holds no image ({", ".join(SUFFIXES)}): pass another '
-            'folder'
+            f'{path} is neither an image nor a folder with images '
+            f'({", ".join(SUFFIXES)})'
         )
-    return found
+    return [osp.join(path, name) for name in images]
 
 
 def result_names(paths: list[str]) -> list[str]:
@@ -76,45 +63,44 @@ def result_names(paths: list[str]) -> list[str]:
     ]
 
 
+def read_image(path: str) -> np.ndarray:
+    """Return ``(H, W, 3)`` RGB, upright as the camera was held."""
+    with Image.open(path) as file:
+        return np.array(ImageOps.exif_transpose(file).convert('RGB'))
+
+
 def main() -> None:
     """Run the command line."""
     args = parse_args()
     paths = find_images(args.images)
     try:
         model = load_network(args.checkpoint, args.device)
-    except (FileNotFoundError, ValueError) as error:
-        raise SystemExit(str(error)) from None
-    for folder in ('vis', 'pred'):
-        os.makedirs(osp.join(args.out, folder), exist_ok=True)
-    classes = list(model.dataset_meta['classes'])
-    write_text(
-        osp.join(args.out, 'classes.json'),
-        json.dumps(dict(enumerate(classes)), indent=2),
-    )
+    except Exception as error:  # whatever is wrong with file or device
+        what = f'{type(error).__name__}: {error}'
+        raise SystemExit(f'{args.checkpoint} cannot be used: {what}') from None
+    classes = model.dataset_meta['classes']
     palette = np.array(model.dataset_meta['palette'], np.uint8)
+    write_json(osp.join(args.out, 'classes.json'), dict(enumerate(classes)))
+    for folder in ('pred', 'vis'):
+        os.makedirs(osp.join(args.out, folder), exist_ok=True)
     failed = []
-    start = time.monotonic()
-    for i, (path, name) in enumerate(zip(paths, result_names(paths)), 1):
+    files = list(zip(paths, result_names(paths)))
+    for path, name in track(files, 'predicting', len(files)):
         try:
-            with Image.open(path) as file:
-                upright = ImageOps.exif_transpose(file)
-                image = np.array(upright.convert('RGB'))
+            image = read_image(path)
         except OSError as error:
-            failed.append(path)
-            print(f'{path} cannot be read ({error}): left out')
+            failed.append(f'{path} ({error})')
             continue
         labels = predict(model, np.ascontiguousarray(image[..., ::-1]))
         mask = Image.fromarray(labels)
         mask.putpalette(palette.flatten().tolist())
         mask.save(osp.join(args.out, 'pred', name))
-        overlay = draw_overlay(image, labels, classes, palette, args.opacity)
+        overlay = draw_overlay(image, labels, classes, palette)
         overlay.save(osp.join(args.out, 'vis', name))
-        eta = (time.monotonic() - start) / i * (len(paths) - i)
-        print(f'{i}/{len(paths)} {path}, eta {eta:.0f} s', flush=True)
     print(f'results: {args.out}')
     if failed:
         raise SystemExit(
-            f'{len(failed)} of {len(paths)} images could not be read: '
+            f'{len(failed)} of {len(files)} images could not be read: '
             f'{", ".join(failed[:5])}'
         )
 

@@ -3,37 +3,36 @@
 # RBC and with fine-tuning on the CPU, print both results, and make a report
 # with pictures.
 #
-# Everything lies in data/shapes and work_dirs/quickstart; finished parts are
-# not run again.
+# Everything is in data/shapes and work_dirs/quickstart. What is finished is
+# not run again: a quick start that was stopped continues.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/environment.sh
 use_environment onedl
 
+out=work_dirs/quickstart
+benchmark=fcn-tiny_shapes-15-1-overlapped
+mkdir -p "$out"
+
+echo "1/4 data: 460 images of textured shapes in data/shapes"
 if [ ! -f data/shapes/ImageSets/Segmentation/val.txt ]; then
     python tools/dataset_converters/make_shapes.py data/shapes \
         --num-train 400 --num-val 60
 fi
 python tools/analysis_tools/browse_duplets.py \
-    configs/rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py \
-    --out work_dirs/quickstart/duplets.png
-for method in rbc ft; do
-    python tools/train.py \
-        "configs/$method/${method}_fcn-tiny_shapes-15-1-overlapped.py" \
-        --work-dir "work_dirs/quickstart/$method" \
-        --init-from work_dirs/quickstart/rbc --resume
-done
+    "configs/rbc/rbc_$benchmark.py" --out "$out/duplets.png"
+
+echo "2/4 training: RBC and fine-tuning, step by step (about five minutes)"
+python tools/run_benchmark.py "configs/rbc/rbc_$benchmark.py" \
+    "configs/ft/ft_$benchmark.py" --work-dir "$out"
+
+echo "3/4 context bias of both networks (log: $out/context_bias.log)"
 for method in rbc ft; do
     python tools/analysis_tools/context_bias.py \
-        "work_dirs/quickstart/$method/step_5/final.pth"
-done
-python tools/analysis_tools/report.py \
-    work_dirs/quickstart/rbc work_dirs/quickstart/ft --images 3 \
-    --title 'Quick start: 15-1 on synthetic shapes' \
-    --out work_dirs/quickstart/report
-echo
-for method in rbc ft; do
-    python tools/analysis_tools/print_summary.py "work_dirs/quickstart/$method"
-done
-echo "duplets: work_dirs/quickstart/duplets.png"
-echo "report: work_dirs/quickstart/report/report.html"
+        "$out/${method}_$benchmark/seed_0/step_5/final.pth"
+done > "$out/context_bias.log" 2>&1
+
+echo "4/4 report"
+python tools/analysis_tools/report.py "$out" --images 3 \
+    --title 'Quick start: 15-1 on synthetic shapes' --out "$out/report"
+echo "duplets: $out/duplets.png"

@@ -8,22 +8,23 @@ command goes on where it was. For example:
 """
 
 import argparse
-import json
 import os.path as osp
 import signal
 import sys
+from collections.abc import Sequence
 
 from mmengine.config import DictAction
 from mmengine.registry import init_default_scope
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine.benchmark import plan_jobs, run_jobs
-from mmseg_rbc.reporting.tables import benchmark_table, over_seeds
-from mmseg_rbc.utils.files import write_text
+from mmseg_rbc.evaluation.continual_metrics import GROUPS
+from mmseg_rbc.reporting.tables import benchmark_table
+from mmseg_rbc.runs.experiment import find_experiments
+from mmseg_rbc.runs.run import load_run
+from mmseg_rbc.utils.files import write_json
 
-TRAIN_TOOL = osp.join(
-    osp.dirname(osp.dirname(osp.abspath(__file__))), 'train.py'
-)
+TRAIN_TOOL = osp.join(osp.dirname(osp.abspath(__file__)), 'train.py')
 
 
 def parse_args() -> argparse.Namespace:
@@ -97,24 +98,36 @@ def main() -> None:
         )
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    runs = [
-        (osp.splitext(osp.basename(job.config))[0], job.results()[-1])
-        for job in jobs
-        if job.is_finished()
-    ]
-    path = osp.join(args.work_dir, 'benchmark.json')
-    content = {
-        name: {group: row[group]['values'] for group in row}
-        for name, row in over_seeds(runs).items()
-    }
-    write_text(path, json.dumps(content, indent=2))
-    print(benchmark_table(over_seeds(runs)))
-    print(f'results: {path}')
+    finished = [job.folder.path for job in jobs if job.is_finished()]
+    report_results(finished, osp.join(args.work_dir, 'benchmark.json'))
     if failed:
         raise SystemExit(
             f'{len(failed)} of {len(jobs)} runs failed: '
-            + '; '.join(f'{job.name} ({job.log})' for job in failed)
+            + '; '.join(f'{job.name} ({job.folder.log})' for job in failed)
         )
+
+
+def report_results(work_dirs: Sequence[str], path: str) -> None:
+    """Print the results of runs, and write them by config and seed.
+
+    Args:
+        work_dirs: Folders of the finished runs.
+        path: The JSON file to write.
+    """
+    runs = [load_run(work_dir) for work_dir in work_dirs]
+    experiments, problems = find_experiments(runs)
+    for problem in [*(p for run in runs for p in run.problems), *problems]:
+        print(f'missing: {problem}')
+    content = {}
+    for experiment in experiments:
+        numbers = experiment.numbers()
+        content[experiment.name] = {
+            group: [round(value, 2) for value in numbers[group]['values']]
+            for group in GROUPS
+        }
+    write_json(path, content)
+    print(benchmark_table(experiments))
+    print(f'results: {path}')
 
 
 if __name__ == '__main__':

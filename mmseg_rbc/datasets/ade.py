@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mmseg.datasets import ADE20KDataset
 from mmseg.registry import DATASETS
 
@@ -21,5 +23,7 @@ class ContinualADE20KDataset(ContinualMixin, ADE20KDataset):
         palette=[[0, 0, 0], *ADE20KDataset.METAINFO['palette']],
     )
 
-    def __init__(self, *args, reduce_zero_label: bool = False, **kwargs):
+    def __init__(
+        self, *args: Any, reduce_zero_label: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, reduce_zero_label=reduce_zero_label, **kwargs)

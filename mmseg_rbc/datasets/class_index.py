@@ -45,7 +45,7 @@ def load_class_index(
 
     The cache is keyed by the names, sizes and modification times of the
     masks. One process scans while others wait for its result, and a scan
-    that was interrupted goes on where it was.
+    that was interrupted continues where it was.
 
     Args:
         mask_paths: The mask files.

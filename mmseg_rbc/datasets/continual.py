@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import os.path as osp
 import random
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
-from mmseg_rbc.utils.files import check_files
+from mmseg_rbc.utils.files import check_files, check_list
 
 from .class_index import load_class_index
 from .classes import check_label_values, class_colors, class_names
@@ -142,13 +141,8 @@ class ContinualMixin:
 
     def load_data_list(self) -> list[dict]:
         """Load the whole image list; blank lines do not count."""
-        if self._is_local and self.ann_file and not osp.exists(self.ann_file):
-            folder = osp.dirname(self.ann_file)
-            found = sorted(os.listdir(folder)) if osp.isdir(folder) else []
-            raise FileNotFoundError(
-                f'image list {self.ann_file} does not exist (its folder holds '
-                f'{", ".join(found) or "nothing"}): set data_root and ann_file'
-            )
+        if self._is_local and self.ann_file:
+            check_list(self.ann_file)
         infos = super().load_data_list()  # type: ignore[misc]
         infos = [
             info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path as osp
+from typing import Any
 
 import numpy as np
 from mmseg.datasets import PascalVOCDataset
@@ -35,7 +36,9 @@ class ContinualVOCDataset(ContinualMixin, PascalVOCDataset):
 
     FINE_FOLDER = 'SegmentationClass'
 
-    def __init__(self, *args, use_shipped_index: bool = True, **kwargs):
+    def __init__(
+        self, *args: Any, use_shipped_index: bool = True, **kwargs: Any
+    ) -> None:
         self.use_shipped_index = use_shipped_index
         super().__init__(*args, **kwargs)
 

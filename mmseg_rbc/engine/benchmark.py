@@ -224,7 +224,7 @@ def run_jobs(
 
     Args:
         jobs: See :func:`plan_jobs`.
-        devices: See :func:`job_command`; one may stand there several times.
+        devices: See :func:`job_command`; one may be listed several times.
         train_tool: Path of ``tools/train.py``.
         options: ``KEY=VALUE`` for ``--cfg-options``.
         say: Takes lines about the progress.

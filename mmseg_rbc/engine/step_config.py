@@ -169,7 +169,7 @@ class RunConfig:
     def _set_runtime(self, cfg: Config, step: int, folder: StepDir) -> None:
         cfg.work_dir = folder.path
         cfg.experiment_name = f'step_{step}'
-        # A visualizer of the same name would go on writing into the folder of
+        # A visualizer of the same name would keep writing into the folder of
         # the step before; without one it takes that of the experiment.
         (cfg.get('visualizer') or {}).pop('name', None)
         cfg.log_processor = dict(

@@ -8,7 +8,7 @@ classes come with new ones in a later step, against step 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,6 @@ def measure_network(
     model: Any,
     dataset: Iterable[dict],
     num_old: int,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Measure the context bias of a network.
 
@@ -135,11 +134,10 @@ def measure_network(
         dataset: What an evaluation data set yields: ``inputs``
             ``(3, H, W)`` and ``data_samples`` with labels.
         num_old: The classes that stay; all later ones are erased.
-        progress: Called with the number of samples so far.
     """
     classes = model.dataset_meta['classes']
     bias = ContextBias(num_old, len(classes))
-    for number, sample in enumerate(dataset, start=1):
+    for sample in dataset:
         label = sample['data_samples'].gt_sem_seg.data[0].long()
         erased = bias.erase(sample['inputs'], label)
         if erased is not None:
@@ -158,7 +156,6 @@ def measure_network(
             results = model.postprocess_result(logits, samples)
             full, without = (r.seg_logits.data.float().cpu() for r in results)
             bias.update(full, without, label)
-        progress(number)
     return bias.result(classes)
 
 

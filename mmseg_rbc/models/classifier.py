@@ -60,9 +60,10 @@ def loss_weight(head: BaseDecodeHead) -> float:
     )
     if not is_plain:
         raise ValueError(
-            f'loss_decode of {name} is {loss}, but the loss of a step is '
-            'method.criterion: leave it out, or set dict(type='
-            '"CrossEntropyLoss", loss_weight=...), whose weight is used'
+            f'loss_decode of {name} ({type(loss).__name__}) is more than '
+            'plain cross entropy, but the loss of a step is method.criterion: '
+            'leave it out, or set dict(type="CrossEntropyLoss", '
+            'loss_weight=...), whose weight is used'
         )
     if head.sampler is not None:
         raise ValueError(

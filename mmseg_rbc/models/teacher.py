@@ -47,7 +47,7 @@ def _fused(teacher: EncoderDecoder) -> EncoderDecoder:
     """Merge batch norms, unless a module runs them in another order."""
     fused = fuse_conv_bn(copy.deepcopy(teacher)).eval()
     fused.requires_grad_(False)
-    # Any picture will do; 65 is odd, so it also meets all paddings.
+    # Any picture will do; 65 is odd, so paddings of all strides are tried.
     picture = torch.linspace(-2, 2, 3 * 65 * 97).reshape(1, 3, 65, 97)
     with torch.no_grad():
         try:

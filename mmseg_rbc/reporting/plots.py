@@ -1,4 +1,4 @@
-"""Figures of continual runs, each for a page (SVG) and as a file (PNG)."""
+"""Figures from numbers, each for a page (SVG) and as a file (PNG)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
@@ -25,37 +26,36 @@ COLORS = (
     '#AA3377',
     '#999999',
 )
-STYLES = ('-', '--', ':', '-.')
+DASHES = ('-', '--', ':', '-.')
+STYLE: Any = {
+    'text.color': INK,
+    'axes.labelcolor': INK,
+    'axes.edgecolor': INK,
+    'xtick.color': INK,
+    'ytick.color': INK,
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'font.size': 10,
+    'svg.fonttype': 'none',
+    # A dollar sign in a name is no formula.
+    'text.parse_math': False,
+}
 
 
 def line_style(index: int) -> dict[str, Any]:
     """Return color and dashes of the n-th run, the same in all figures."""
     return dict(
         color=COLORS[index % len(COLORS)],
-        linestyle=STYLES[index // len(COLORS) % len(STYLES)],
+        linestyle=DASHES[index // len(COLORS) % len(DASHES)],
     )
 
 
 @contextmanager
-def _style() -> Iterator[None]:
-    colored = (
-        'text.color',
-        'axes.labelcolor',
-        'axes.edgecolor',
-        'xtick.color',
-        'ytick.color',
-    )
-    settings: Any = {
-        'axes.spines.top': False,
-        'axes.spines.right': False,
-        'font.size': 10,
-        'svg.fonttype': 'none',
-        # A dollar sign in a name is no formula.
-        'text.parse_math': False,
-    }
-    settings.update(dict.fromkeys(colored, INK))
-    with matplotlib.rc_context(settings):
-        yield
+def _new_figure(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """Yield a figure, its size in inches, to draw in our style."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout='constrained')
+        yield figure, figure.add_subplot()
 
 
 def draw_curves(
@@ -70,27 +70,20 @@ def draw_curves(
         levels: Runs of a single step, such as Joint: drawn as a level.
         paper: Values of the paper after the last step, by name.
     """
-    with _style():
-        figure = Figure(figsize=(7, 4), layout='constrained')
-        axes = figure.add_subplot()
-        longest = max((len(c) for c in curves.values()), default=1)
+    last = max((len(values) for values in curves.values()), default=1) - 1
+    with _new_figure(7, 4) as (figure, axes):
         for i, (name, values) in enumerate(curves.items()):
+            style = line_style(i)
             if name in levels:
-                axes.axhline(values[0], label=name, **line_style(i))
+                axes.axhline(values[0], label=name, **style)
             else:
-                axes.plot(values, marker='o', label=name, **line_style(i))
+                axes.plot(values, marker='o', label=name, **style)
             if name in paper:
-                axes.plot(
-                    [longest - 1],
-                    [paper[name]],
-                    marker='*',
-                    markersize=10,
-                    color=line_style(i)['color'],
-                    linestyle='',
-                )
+                star = dict(style, marker='*', markersize=10, linestyle='')
+                axes.plot([last], [paper[name]], **star)
         axes.set_xlabel('step')
         axes.set_ylabel('mIoU of all seen classes')
-        axes.set_xticks(range(longest))
+        axes.set_xticks(range(last + 1))
         axes.set_ylim(0, None)
         axes.grid(alpha=0.25)
         _legend(axes, len(curves))
@@ -103,9 +96,7 @@ def draw_losses(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
     Args:
         losses: Position (step and share of it) and loss, by name of the run.
     """
-    with _style():
-        figure = Figure(figsize=(7, 3), layout='constrained')
-        axes = figure.add_subplot()
+    with _new_figure(7, 3) as (figure, axes):
         for i, (name, points) in enumerate(losses.items()):
             if points:
                 x, y = zip(*points)
@@ -129,30 +120,21 @@ def draw_heat_map(
     label: str,
     limits: tuple[float, float] = (0, 100),
 ) -> Figure:
-    """Draw a matrix with a number in each cell; NaN stays empty."""
-    with _style():
-        height = 0.8 + 0.26 * len(rows)
-        width = 2.4 + 0.55 * len(columns)
-        figure = Figure(figsize=(width, height), layout='constrained')
-        axes = figure.add_subplot()
-        image = axes.imshow(
-            matrix,
-            aspect='auto',
-            cmap='viridis',
-            vmin=limits[0],
-            vmax=limits[1],
-        )
-        middle = sum(limits) / 2
-        for i, j in np.argwhere(~np.isnan(matrix)):
-            axes.text(
-                j,
-                i,
-                f'{matrix[i, j]:.0f}',
-                ha='center',
-                va='center',
-                fontsize=8,
-                color='white' if matrix[i, j] < middle else 'black',
-            )
+    """Draw a matrix with a number in each cell.
+
+    Args:
+        matrix: ``(R, C)``; NaN stays empty.
+        rows: R names.
+        columns: C names.
+        title: Above it.
+        label: What the colors mean.
+        limits: Values of the darkest and of the brightest color.
+    """
+    size = (2.4 + 0.55 * len(columns), 0.8 + 0.26 * len(rows))
+    with _new_figure(*size) as (figure, axes):
+        image = axes.imshow(matrix, 'viridis', aspect='auto')
+        image.set_clim(*limits)
+        _write_cells(axes, matrix, sum(limits) / 2)
         axes.set_xticks(range(len(columns)), columns, rotation=45, ha='right')
         axes.set_yticks(range(len(rows)), rows)
         axes.set_title(title, fontsize=10)
@@ -160,22 +142,39 @@ def draw_heat_map(
     return figure
 
 
+def _write_cells(axes: Axes, matrix: np.ndarray, middle: float) -> None:
+    """Write numbers, black on what is brighter than the middle."""
+    for i, j in np.argwhere(~np.isnan(matrix)):
+        value = matrix[i, j]
+        color = 'white' if value < middle else 'black'
+        text = axes.text(j, i, f'{value:.0f}', color=color, fontsize=8)
+        text.set(ha='center', va='center')
+
+
 def draw_bars(
-    values: Mapping[str, Sequence[float]], rows: Sequence[str], label: str
+    values: Mapping[str, Sequence[float]],
+    rows: Sequence[str],
+    label: str,
+    colors: Mapping[str, str],
 ) -> Figure:
-    """Draw horizontal bars: for each row one of every run."""
-    with _style():
-        height = 1 + 0.16 * len(rows) * max(len(values), 1)
-        figure = Figure(figsize=(7, height), layout='constrained')
-        axes = figure.add_subplot()
-        thickness = 0.8 / max(len(values), 1)
+    """Draw horizontal bars: for each row one of every run.
+
+    Args:
+        values: One value for each of R rows, by name of the run; NaN is 0.
+        rows: R names.
+        label: What the values are.
+        colors: Color of each run.
+    """
+    number = max(len(values), 1)
+    thickness = 0.8 / number
+    with _new_figure(7, 1 + 0.16 * len(rows) * number) as (figure, axes):
         for i, (name, numbers) in enumerate(values.items()):
             axes.barh(
                 np.arange(len(rows)) + (i + 0.5) * thickness - 0.4,
                 np.nan_to_num(np.asarray(numbers, float)),
                 height=thickness,
                 label=name,
-                color=line_style(i)['color'],
+                color=colors[name],
             )
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.set_yticks(range(len(rows)), rows)
@@ -186,7 +185,8 @@ def draw_bars(
     return figure
 
 
-def _legend(axes: matplotlib.axes.Axes, number: int) -> None:
+def _legend(axes: Axes, number: int) -> None:
+    """Put the names of so many runs above a figure."""
     if number:
         axes.legend(
             loc='lower center',
@@ -200,7 +200,7 @@ def _legend(axes: matplotlib.axes.Axes, number: int) -> None:
 def to_svg(figure: Figure) -> str:
     """Return a figure as an element of a page, with the page's text color."""
     buffer = io.StringIO()
-    with _style():
+    with matplotlib.rc_context(STYLE):
         figure.savefig(buffer, format='svg', transparent=True)
     text = buffer.getvalue()
     text = text[text.index('<svg') :].replace(INK, 'currentColor')
@@ -209,5 +209,5 @@ def to_svg(figure: Figure) -> str:
 
 def to_png(figure: Figure, path: str) -> None:
     """Write a figure on white."""
-    with _style():
+    with matplotlib.rc_context(STYLE):
         figure.savefig(path, dpi=110, facecolor='white')

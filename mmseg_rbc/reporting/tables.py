@@ -1,14 +1,18 @@
-"""The results of a sequence as text."""
+"""Results as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from prettytable import PrettyTable
 
-from . import continual_metrics
-from .continual_metrics import GROUPS
+from mmseg_rbc.evaluation.context_bias import MEASURES
+from mmseg_rbc.evaluation.continual_metrics import GROUPS
+from mmseg_rbc.runs.experiment import Experiment
+
+MIOU = [f'mIoU {group}' for group in GROUPS]
 
 
 def summary_table(steps: Sequence[dict], name: str = '') -> str:
@@ -18,53 +22,59 @@ def summary_table(steps: Sequence[dict], name: str = '') -> str:
         steps: What :func:`~mmseg_rbc.engine.run_sequence` returns.
         name: Put above the table.
     """
-    table = PrettyTable(['step', *(f'mIoU {group}' for group in GROUPS)])
-    table.align = 'r'
+    rows = []
     for step in steps:
         values = [step['metrics'].get(f'mIoU_{group}') for group in GROUPS]
-        table.add_row(
-            [step['step'], *('-' if v is None else f'{v:.2f}' for v in values)]
-        )
+        rows.append([step['step'], *(_number(v, 2) for v in values)])
+    table = _table(['step', *MIOU], rows)
+    table.align['step'] = 'r'
     return f'{name}\n{table}' if name else str(table)
 
 
-def over_seeds(runs: Sequence[tuple[str, dict]]) -> dict[str, dict]:
-    """Average the results of equal runs with different seeds.
-
-    Args:
-        runs: Name and last step of every run, see :func:`summary_table`.
-
-    Returns:
-        By name and group, see :func:`.continual_metrics.over_seeds`.
-    """
-    by_name: dict[str, list[dict[str, float]]] = {}
-    for name, step in runs:
-        metrics = step['metrics']
-        by_name.setdefault(name, []).append(
-            {group: metrics.get(f'mIoU_{group}', math.nan) for group in GROUPS}
-        )
-    return {
-        name: continual_metrics.over_seeds(rows)
-        for name, rows in by_name.items()
-    }
-
-
-def benchmark_table(results: dict[str, dict]) -> str:
+def benchmark_table(experiments: Sequence[Experiment]) -> str:
     """Return a table of mIoU after the last step.
 
     Args:
-        results: What :func:`over_seeds` returns.
+        experiments: A row each: mean, and standard deviation over seeds.
     """
-    table = PrettyTable(['run', *(f'mIoU {group}' for group in GROUPS)])
+    rows = []
+    for experiment in experiments:
+        numbers = experiment.numbers()
+        cells = [_mean_and_std(numbers[group]) for group in GROUPS]
+        rows.append([experiment.name, *cells])
+    return str(_table(['run', *MIOU], rows))
+
+
+def context_bias_table(result: Mapping[str, Any]) -> str:
+    """Return a table of the context bias of each class, and their mean.
+
+    Args:
+        result: See :meth:`.ContextBias.result`.
+    """
+    found = [*result['by_class'].items(), ('mean', result['mean'])]
+    rows = [
+        [name, *(_number(row[key], 1) for key in MEASURES)]
+        for name, row in found
+    ]
+    return str(_table(['class', *MEASURES], rows))
+
+
+def _table(head: list[str], rows: Iterable[list]) -> PrettyTable:
+    """Return a table of numbers that begins with a column of names."""
+    table = PrettyTable(head)
     table.align = 'r'
-    table.align['run'] = 'l'
-    for name, row in results.items():
-        table.add_row([name, *(_mean_and_std(row[g]) for g in GROUPS)])
-    return str(table)
+    table.align[head[0]] = 'l'
+    table.add_rows(list(rows))
+    return table
 
 
-def _mean_and_std(value: dict) -> str:
-    if math.isnan(value['mean']):
+def _mean_and_std(value: Mapping[str, float]) -> str:
+    mean, std = (_number(value[key], 2) for key in ('mean', 'std'))
+    return mean if std == '-' else f'{mean} ± {std}'
+
+
+def _number(value: float | None, digits: int) -> str:
+    """Return a number, or a dash for one that is unknown."""
+    if value is None or math.isnan(value):
         return '-'
-    mean, std = (f'{value[key]:.2f}' for key in ('mean', 'std'))
-    return mean if math.isnan(value['std']) else f'{mean} ± {std}'
+    return f'{value:.{digits}f}'

@@ -55,7 +55,7 @@ class StepDir:
 
     @classmethod
     def of(cls, checkpoint: str) -> StepDir:
-        """Return the folder that a checkpoint lies in."""
+        """Return the folder of a checkpoint."""
         return cls(osp.dirname(osp.abspath(checkpoint)))
 
     def scalars(self) -> list[str]:

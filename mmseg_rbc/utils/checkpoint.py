@@ -26,7 +26,7 @@ def load_checkpoint(
     """
     if not osp.isfile(path):
         raise FileNotFoundError(f'{what} {path} does not exist: {advice}')
-    return CheckpointLoader.load_checkpoint(path, map_location='cpu')
+    return CheckpointLoader.load_checkpoint(path, 'cpu', logger='silent')
 
 
 def save_checkpoint(content: Mapping[str, Any], path: str) -> None:

@@ -37,7 +37,7 @@ def write_json(path: str, content: Any) -> None:
 
 def write_text(path: str, text: str) -> None:
     """Write text, atomically."""
-    with replacing(path) as part, open(part, 'w') as file:
+    with replacing(path) as part, open(part, 'w', encoding='utf-8') as file:
         file.write(text)
 
 
@@ -69,4 +69,15 @@ def check_files(paths: Sequence[str], what: str, listed_in: str) -> None:
             f'{what} {missing[0]} does not exist ({len(missing)} of the '
             f'{len(paths)} {what}s of {listed_in} are missing): check the '
             'list and data_prefix'
+        )
+
+
+def check_list(path: str) -> None:
+    """Raise if an image list is missing, and name those that are there."""
+    if not osp.exists(path):
+        folder = osp.dirname(path)
+        found = sorted(os.listdir(folder)) if osp.isdir(folder) else []
+        raise FileNotFoundError(
+            f'image list {path} does not exist (its folder holds '
+            f'{", ".join(found) or "nothing"}): set data_root and ann_file'
         )

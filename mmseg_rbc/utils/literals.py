@@ -25,8 +25,18 @@ def parse_literals(text: str) -> dict[str, Any]:
                 f'line {statement.lineno} of the config is no plain assignment'
             )
         for target in statement.targets:
-            values[target.id] = _value(statement.value)  # type: ignore
+            values[target.id] = _checked(statement.value)  # type: ignore
     return values
+
+
+def _checked(node: ast.expr) -> Any:
+    try:
+        return _value(node)
+    except TypeError as error:
+        # Such as -'a', or a list as a key.
+        raise ValueError(
+            f'line {node.lineno} of the config: {error}'
+        ) from None
 
 
 def _value(node: ast.expr) -> Any:

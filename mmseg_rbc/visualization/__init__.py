@@ -1,5 +1,12 @@
-"""Pictures of continual data."""
+"""Pictures from data and arrays: duplets, and labels over an image."""
 
 from .duplets import draw_duplets, duplet_views
+from .overlay import blend, draw_legend, draw_overlay
 
-__all__ = ['draw_duplets', 'duplet_views']
+__all__ = [
+    'blend',
+    'draw_duplets',
+    'draw_legend',
+    'draw_overlay',
+    'duplet_views',
+]

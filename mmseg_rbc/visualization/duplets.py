@@ -6,26 +6,24 @@ import copy
 from collections.abc import Sequence
 from textwrap import shorten
 
-import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from mmengine.dataset import Compose
+from mmseg.datasets.transforms import PackSegInputs
 
-matplotlib.use('Agg')
-
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.patches import Patch  # noqa: E402
-from mmengine.dataset import Compose  # noqa: E402
-from mmseg.datasets.transforms import PackSegInputs  # noqa: E402
-
-from mmseg_rbc.datasets import ContinualDataset  # noqa: E402
-from mmseg_rbc.datasets.transforms import (  # noqa: E402
+from mmseg_rbc.datasets import ContinualDataset
+from mmseg_rbc.datasets.transforms import (
     LoadContinualAnnotations,
     NewClassErase,
 )
-from mmseg_rbc.tasks import IGNORE_INDEX  # noqa: E402
+from mmseg_rbc.tasks import IGNORE_INDEX
 
 VOID_COLOR = (224, 224, 192)
 COLUMNS = ('image', 'erased image', 'raw mask', 'training mask')
+# Width of a picture in inches.
+CELL = 3.0
 
 
 def duplet_views(
@@ -47,6 +45,18 @@ def duplet_views(
         for transform in dataset.pipeline.transforms
         if not isinstance(transform, PackSegInputs)
     ]
+    _keep_raw(transforms)
+    if not any(isinstance(t, NewClassErase) for t in transforms):
+        transforms.append(erase)
+    pipeline = Compose(transforms)
+    views = [pipeline(dataset.get_data_info(i)) for i in indices]
+    for view in views:
+        view.setdefault('img_erased', view['img'])
+    return views
+
+
+def _keep_raw(transforms: Sequence[object]) -> None:
+    """Let a pipeline hand on the mask as it is in the file."""
     loaders = [
         t for t in transforms if isinstance(t, LoadContinualAnnotations)
     ]
@@ -56,13 +66,6 @@ def duplet_views(
             'place of LoadAnnotations'
         )
     loaders[0].keep_raw = True
-    if not any(isinstance(t, NewClassErase) for t in transforms):
-        transforms.append(erase)
-    pipeline = Compose(transforms)
-    views = [pipeline(dataset.get_data_info(i)) for i in indices]
-    for view in views:
-        view.setdefault('img_erased', view['img'])
-    return views
 
 
 def draw_duplets(
@@ -76,16 +79,9 @@ def draw_duplets(
         path: The picture to write.
     """
     height, width = views[0]['img'].shape[:2]
-    cell = 3.0
-    figure, axes = plt.subplots(
-        len(views),
-        len(COLUMNS),
-        squeeze=False,
-        figsize=(
-            cell * len(COLUMNS),
-            len(views) * (cell * height / width + 0.55) + 0.5,
-        ),
-    )
+    total = len(views) * (CELL * height / width + 0.55) + 0.5
+    figure = Figure(figsize=(CELL * len(COLUMNS), total))
+    axes = figure.subplots(len(views), len(COLUMNS), squeeze=False)
     for column, title in zip(axes[0], COLUMNS):
         column.set_title(title)
     for row, view in zip(axes, views):
@@ -97,12 +93,12 @@ def draw_duplets(
     )
     figure.tight_layout(rect=(0, 0, 1, 0.99))
     figure.savefig(path, dpi=100)
-    plt.close(figure)
 
 
 def _draw_row(
     row: Sequence[Axes], view: dict, dataset: ContinualDataset
 ) -> None:
+    """Draw the views of one sample into the axes of a row."""
     row[0].imshow(view['img'][..., ::-1])
     row[0].set_xlabel(view['img_path'].rsplit('/', 1)[-1], fontsize=8)
     row[1].imshow(view['img_erased'][..., ::-1])
@@ -126,15 +122,21 @@ def _draw_mask(
     names: Sequence[str],
     colors: Sequence[Sequence[int]],
 ) -> None:
-    """Color a mask and name what is in it below."""
+    """Color a mask and name what is in it below.
+
+    Args:
+        axes: Where to draw.
+        mask: ``(H, W)`` uint8.
+        names: K names.
+        colors: K colors.
+    """
     table = np.full((256, 3), VOID_COLOR, np.uint8)
     table[: len(colors)] = colors
     axes.imshow(table[mask], interpolation='nearest')
-    present = np.unique(mask).tolist()
-    labels = {IGNORE_INDEX: 'void', **dict(enumerate(names))}
+    by_label = {IGNORE_INDEX: 'void', **dict(enumerate(names))}
     handles = [
-        Patch(facecolor=table[i] / 255, edgecolor='gray', label=labels[i])
-        for i in present
+        Patch(facecolor=table[i] / 255, edgecolor='gray', label=by_label[i])
+        for i in np.unique(mask).tolist()
     ]
     axes.legend(
         handles=handles,

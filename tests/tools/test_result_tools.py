@@ -1,4 +1,4 @@
-"""predict.py, context_bias.py and report.py on a finished run."""
+"""predict.py, context_bias.py, report.py, print_summary.py on runs."""
 
 import json
 import os
@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_tiny_config
+from helpers import write_run
 from PIL import Image
 
+from mmseg_rbc.apis import load_network, predict
 from mmseg_rbc.engine import run_sequence
+from mmseg_rbc.runs import WorkDir
 
 REPO = Path(__file__).parents[2]
 
@@ -30,9 +33,13 @@ def run(tool: str, *args: object, expected: int = 0) -> str:
 
 
 @pytest.fixture
-def copied_run(tiny_run, tmp_path) -> Path:
+def copied_run(tiny_run, tmp_path) -> WorkDir:
     shutil.copytree(tiny_run, tmp_path / 'plop')
-    return tmp_path / 'plop'
+    return WorkDir(str(tmp_path / 'plop'))
+
+
+def read(path: str) -> dict:
+    return json.loads(Path(path).read_text())
 
 
 def test_predict(tiny_run, tiny_root, tmp_path):
@@ -41,16 +48,19 @@ def test_predict(tiny_run, tiny_root, tmp_path):
     for path in sorted((Path(tiny_root) / 'JPEGImages').iterdir())[:2]:
         shutil.copy(path, images)
     (images / 'notes.txt').write_text('no image')
-    checkpoint = tiny_run / 'step_0/final.pth'
+    checkpoint = WorkDir(str(tiny_run)).step(0).final
     out = tmp_path / 'out'
     text = run('predict.py', checkpoint, images, '--out', out)
     assert '2/2' in text and f'results: {out}' in text
     classes = json.loads((out / 'classes.json').read_text())
     assert len(classes) == 16 and classes['0'] == 'background'
+    model = load_network(checkpoint)
     for path in images.glob('*.jpg'):
         with Image.open(out / f'pred/{path.stem}.png') as mask:
-            assert mask.mode == 'P' and mask.size == (64, 48)
-            assert np.array(mask).max() < 16
+            assert mask.mode == 'P'
+            assert (np.array(mask) == predict(model, str(path))).all()
+            colors = np.array(mask.getpalette()).reshape(-1, 3)[:16]
+        assert (colors == model.dataset_meta['palette']).all()
         with Image.open(out / f'vis/{path.stem}.png') as overlay:
             assert overlay.width == 2 * 64 + 6
     # The same name with another suffix, lying on its side by its EXIF tag.
@@ -68,25 +78,32 @@ def test_predict(tiny_run, tiny_root, tmp_path):
         assert mask.size == (64, 48)
     text = run('predict.py', 'none.pth', images, expected=1)
     assert 'none.pth does not exist' in text and 'Traceback' not in text
+    damaged = tmp_path / 'damaged.pth'
+    damaged.write_bytes(b'no checkpoint')
+    text = run('predict.py', damaged, images, expected=1)
+    assert f'{damaged} cannot be used' in text and 'Traceback' not in text
+    text = run('predict.py', checkpoint, tmp_path / 'none', expected=1)
+    assert 'neither an image nor a folder' in text
 
 
 def test_context_bias_and_report(copied_run, tmp_path):
-    checkpoint = copied_run / 'step_1/final.pth'
-    text = run('analysis_tools/context_bias.py', checkpoint)
-    assert 'flipped' in text and 'results:' in text
-    result = json.loads((copied_run / 'step_1/context_bias.json').read_text())
+    step = copied_run.step(1)
+    text = run('analysis_tools/context_bias.py', step.final)
+    assert 'flipped' in text and f'results: {step.context_bias}' in text
+    result = read(step.context_bias)
     assert 0 < result['num_images'] <= 6 and len(result['erased']) == 5
     assert 0 <= result['mean']['flipped'] <= 100
-    table = json.loads((copied_run / 'step_1/co_occurrence.json').read_text())
-    assert np.array(table['later'], float).shape == (15, 5)
-    text = run(
-        'analysis_tools/context_bias.py',
-        copied_run / 'step_0/final.pth',
-        expected=1,
-    )
+    table = read(step.co_occurrence)
+    shares = np.array([table['base'], table['later']], float)
+    assert shares.shape == (2, len(table['old']), len(table['new']))
+    assert len(table['old']) == 15 and result['erased'] == table['new']
+    assert np.nanmin(shares) >= 0 and 0 < np.nanmax(shares) <= 100
+    base = copied_run.step(0).final
+    text = run('analysis_tools/context_bias.py', base, expected=1)
     assert 'is of step 0' in text and 'Traceback' not in text
     out = tmp_path / 'report'
-    run('analysis_tools/report.py', copied_run, '--images', 2, '--out', out)
+    work_dir = copied_run.path
+    run('analysis_tools/report.py', work_dir, '--images', 2, '--out', out)
     page = (out / 'report.html').read_text()
     assert 'Context bias' in page and 'Predictions' in page
     assert page.count('data:image/png;base64,') == 2
@@ -95,13 +112,24 @@ def test_context_bias_and_report(copied_run, tmp_path):
         assert grid.width == 4 * (132 + 6)
 
 
+def test_report_of_many_runs(tmp_path):
+    for method in ('ft', 'plop', 'rbc'):
+        write_run(tmp_path / method)
+    text = run('analysis_tools/report.py', tmp_path)
+    path = tmp_path / 'report/report.html'
+    assert f'report: {path}' in text
+    assert '3 runs of task 2-1 overlapped' in path.read_text()
+    text = run('analysis_tools/report.py', 'nowhere', expected=1)
+    assert 'nowhere is no folder' in text and 'Traceback' not in text
+
+
 def test_joint_beside_an_unfinished_run(copied_run, tiny_root, tmp_path):
     """Joint knows classes that the other run has not learned yet."""
     cfg, options = make_tiny_config(
         tiny_root, 'joint', **{'schedule.base.epochs': 1}
     )
-    run_sequence(cfg, str(copied_run.parent / 'joint'), options=options)
-    (copied_run / 'step_1/finished.json').unlink()
+    run_sequence(cfg, str(tmp_path / 'joint'), options=options)
+    Path(copied_run.step(1).finished).unlink()
     out = tmp_path / 'report'
     text = run(
         'analysis_tools/report.py', tmp_path, '--images', 1, '--out', out
@@ -109,10 +137,23 @@ def test_joint_beside_an_unfinished_run(copied_run, tiny_root, tmp_path):
     assert 'no predictions' not in text, text
     with Image.open(out / 'predictions.png') as grid:
         assert grid.width == 3 * (132 + 6)
-    shutil.rmtree(copied_run / 'step_0/final.pth', ignore_errors=True)
-    (copied_run / 'step_0/final.pth').write_bytes(b'damaged')
+    Path(copied_run.step(0).final).write_bytes(b'damaged')
     text = run(
         'analysis_tools/report.py', tmp_path, '--images', 1, '--out', out
     )
     assert 'no predictions' in text
     assert 'no predictions' in (out / 'report.html').read_text()
+
+
+def test_print_summary(tmp_path):
+    folder = WorkDir(str(tmp_path))
+    tool = 'analysis_tools/print_summary.py'
+    text = run(tool, tmp_path, expected=1)
+    assert f'{folder.summary} does not exist' in text
+    metrics = dict(mIoU_old=12.25, mIoU_all=12.25)
+    folder.write_summary('a task', 2, [dict(step=0, metrics=metrics)])
+    text = run(tool, tmp_path, tmp_path)
+    assert text.count(folder.summary) == 2 and text.count('12.25') == 4
+    Path(folder.summary).write_text('{"steps": [')
+    text = run(tool, tmp_path, expected=1)
+    assert 'cannot be read' in text and 'Traceback' not in text

@@ -1,6 +1,9 @@
+"""What the pipeline shows the network, and the picture of it."""
+
 import numpy as np
 import pytest
 from mmseg.registry import DATASETS
+from PIL import Image
 
 from mmseg_rbc.datasets.shapes import CLASSES
 from mmseg_rbc.datasets.transforms import NewClassErase
@@ -44,7 +47,13 @@ def test_views_show_what_is_trained_on(shapes_root, tmp_path):
             view['img_erased'][kept], view['img'][kept]
         )
     draw_duplets(dataset, views, str(tmp_path / 'a.png'))
-    assert (tmp_path / 'a.png').stat().st_size > 10_000
+    with Image.open(tmp_path / 'a.png') as picture:
+        assert picture.width == 1200
+        right = picture.convert('RGB').crop((900, 0, 1200, picture.height))
+    found = {color for _, color in right.getcolors(maxcolors=1 << 20)}
+    shown = {i for view in views for i in np.unique(view['gt_seg_map'])}
+    colors = [tuple(dataset.metainfo['palette'][i]) for i in shown - {255}]
+    assert len(colors) > 1 and set(colors) <= found
 
 
 def test_base_step_has_no_erased_view(shapes_root):

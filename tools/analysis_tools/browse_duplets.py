@@ -9,11 +9,11 @@ from mmengine.registry import init_default_scope
 from mmengine.utils import mkdir_or_exist
 from mmseg.registry import DATASETS
 
-import mmseg_rbc  # noqa: F401
+from mmseg_rbc.datasets import ContinualDataset
 from mmseg_rbc.datasets.transforms import NewClassErase
 from mmseg_rbc.datasets.transforms.erase import FILLS
+from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.step_config import base_datasets
 from mmseg_rbc.visualization import draw_duplets, duplet_views
 
 
@@ -43,24 +43,33 @@ def parse_args() -> argparse.Namespace:
         nargs='+',
         action=DictAction,
         metavar='KEY=VALUE',
-        help='override settings of the config, such as continual.task=10-1',
+        help='override values of the config, such as continual.task=10-1',
     )
     return parser.parse_args()
+
+
+def build_dataset(args: argparse.Namespace) -> ContinualDataset:
+    """Build the training data of the step."""
+    cfg = Config.fromfile(args.config)
+    options = dict(args.cfg_options or {})
+    cfg.merge_from_dict(options)
+    cfg = step_config(cfg, args.step, options=options)
+    return DATASETS.build(next(base_datasets(cfg.train_dataloader.dataset)))
 
 
 def main() -> None:
     """Run the command line."""
     args = parse_args()
-    cfg = Config.fromfile(args.config)
-    cfg.merge_from_dict(args.cfg_options or {})
     init_default_scope('mmseg')
-    cfg = step_config(cfg, args.step)
-    dataset = DATASETS.build(next(base_datasets(cfg.train_dataloader.dataset)))
-    count = min(args.num, len(dataset))
-    indices = np.linspace(0, len(dataset) - 1, count).astype(int).tolist()
     np.random.seed(args.seed)
-    views = duplet_views(dataset, indices, NewClassErase(fill=args.fill))
     out = args.out or f'duplets_step_{args.step}.png'
+    try:
+        dataset = build_dataset(args)
+        last, count = len(dataset) - 1, min(args.num, len(dataset))
+        indices = np.linspace(0, last, count).astype(int).tolist()
+        views = duplet_views(dataset, indices, NewClassErase(fill=args.fill))
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
     mkdir_or_exist(osp.dirname(osp.abspath(out)))
     draw_duplets(dataset, views, out)
     print(f'{dataset.task}, step {args.step}: {len(dataset)} images')

@@ -1,32 +1,33 @@
 """Measure how much old classes depend on new ones beside them.
 
-With the checkpoint of a later step: the classes learned after step 0 are erased
-from the validation images; how many pixels of the old classes change their
-prediction, how much probability does their true class lose, how much IoU?
+With the checkpoint of a later step: the classes learned after step 0 are
+erased from the validation images; how many pixels of the old classes change
+their prediction, how much probability does their true class lose, how much
+IoU?
 Written to context_bias.json beside the checkpoint, where the report finds it.
 And the training data: how often does an old class come with a new one, in the
 images of step 0 and in those of the later step? (co_occurrence.png, .json)
 """
 
+from __future__ import annotations
+
 import argparse
-import json
-import os.path as osp
-import time
+from typing import Any
 
+import numpy as np
+from mmengine.config import Config
 from mmengine.registry import init_default_scope
+from mmseg.models import EncoderDecoder
 from mmseg.registry import DATASETS
-from prettytable import PrettyTable
 
-import mmseg_rbc  # noqa: F401
 from mmseg_rbc.apis import load_network
-from mmseg_rbc.engine.step_config import base_datasets
-from mmseg_rbc.evaluation.context_bias import (
-    MEASURES,
-    data_bias,
-    measure_network,
-)
-from mmseg_rbc.utils.files import write_text
-from mmseg_rbc.visualization import plots
+from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.evaluation.context_bias import data_bias, measure_network
+from mmseg_rbc.reporting import plots
+from mmseg_rbc.reporting.tables import context_bias_table
+from mmseg_rbc.runs import StepDir
+from mmseg_rbc.utils.files import write_json
+from mmseg_rbc.utils.progress import track
 
 
 def parse_args() -> argparse.Namespace:
@@ -53,42 +54,49 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure_data(cfg, out: str) -> None:
-    """Compare what old classes come with, and draw it."""
+def measure(model: EncoderDecoder, num_old: int) -> dict[str, Any]:
+    """Measure a network on its validation data."""
+    config = next(base_datasets(model.cfg.val_dataloader.dataset))
+    dataset = DATASETS.build(config)
+    samples = (dataset[i] for i in range(len(dataset)))
+    tracked = track(samples, 'measuring context bias', len(dataset))
+    result = measure_network(model, tracked, num_old)
+    erased = list(model.dataset_meta['classes'][num_old:])
+    return dict(result, erased=erased)
+
+
+def measure_data(cfg: Config, out: StepDir) -> None:
+    """Compare what old classes come with in the training data; draw it."""
     config = next(base_datasets(cfg.train_dataloader.dataset))
-
-    def build(step: int):
-        return DATASETS.build(dict(config, step=step, pipeline=[]))
-
-    dataset = build(0)
+    dataset = DATASETS.build(dict(config, step=0, pipeline=[]))
     task, names = dataset.task, dataset.all_classes
-    images = dataset.load_data_list()
-    steps = range(1, task.num_steps)
-    selected = [build(s).select(images) for s in range(task.num_steps)]
+    images, steps = dataset.load_data_list(), range(task.num_steps)
+    selected = [
+        DATASETS.build(dict(config, step=step, pipeline=[])).select(images)
+        for step in steps
+    ]
     bias = data_bias(dataset.classes_of(images), selected, task)
-    rows = [names[c] for c in task.new(0)[1:]]
-    columns = [names[c] for step in steps for c in task.new(step)]
-    difference = bias['later'] - bias['base']
+    old = [names[c] for c in task.new(0)[1:]]
+    new = [names[c] for step in steps[1:] for c in task.new(step)]
+    tables = {key: rounded(matrix) for key, matrix in bias.items()}
+    write_json(out.co_occurrence, dict(old=old, new=new, **tables))
     figure = plots.draw_heat_map(
-        difference,
-        rows,
-        columns,
+        bias['later'] - bias['base'],
+        old,
+        new,
         'How much more often an old class comes with a new one\n'
         'in the images of a later step than in those of step 0',
         'percentage points',
     )
-    plots.to_png(figure, osp.join(out, 'co_occurrence.png'))
-    content = dict(
-        old=rows,
-        new=columns,
-        **{
-            key: [[None if v != v else round(v, 2) for v in row] for row in m]
-            for key, m in bias.items()
-        },
-    )
-    write_text(
-        osp.join(out, 'co_occurrence.json'), json.dumps(content, indent=2)
-    )
+    plots.to_png(figure, out.co_occurrence_picture)
+
+
+def rounded(matrix: np.ndarray) -> list[list[float | None]]:
+    """Round a matrix for JSON, which does not know NaN."""
+    return [
+        [None if np.isnan(value) else round(value, 2) for value in row]
+        for row in matrix.tolist()
+    ]
 
 
 def main() -> None:
@@ -97,43 +105,25 @@ def main() -> None:
     init_default_scope('mmseg')
     try:
         model = load_network(args.checkpoint, args.device)
-    except (FileNotFoundError, ValueError) as error:
-        raise SystemExit(str(error)) from None
-    cfg, meta = model.cfg, model.dataset_meta
+    except Exception as error:  # whatever is wrong with file or device
+        what = f'{type(error).__name__}: {error}'
+        raise SystemExit(f'{args.checkpoint} cannot be used: {what}') from None
+    meta = model.dataset_meta
     if not meta.get('step'):
         raise SystemExit(
             f'{args.checkpoint} is of step {meta.get("step")}, which has no '
             'new classes: pass the checkpoint of step 1 or later'
         )
     num_old = meta['num_base'] if args.erase == 'later' else meta['num_old']
-    out = args.out or osp.dirname(osp.abspath(args.checkpoint))
-    dataset = DATASETS.build(next(base_datasets(cfg.val_dataloader.dataset)))
-    start = logged = time.monotonic()
-
-    def progress(number: int) -> None:
-        nonlocal logged
-        now = time.monotonic()
-        if now - logged > 5 or number == len(dataset):
-            eta = (now - start) / number * (len(dataset) - number)
-            print(f'{number}/{len(dataset)} images, eta {eta:.0f} s')
-            logged = now
-
-    samples = (dataset[i] for i in range(len(dataset)))
-    result = measure_network(model, samples, num_old, progress)
-    result['erased'] = list(meta['classes'][num_old:])
-    path = osp.join(out, 'context_bias.json')
-    write_text(path, json.dumps(result, indent=2))
-    measure_data(cfg, out)
-    table = PrettyTable(['class', *MEASURES])
-    table.align = 'r'
-    table.align['class'] = 'l'
-    for name, row in [*result['by_class'].items(), ('mean', result['mean'])]:
-        values = [row[key] for key in MEASURES]
-        table.add_row(
-            [name, *('-' if v is None else f'{v:.1f}' for v in values)]
-        )
-    print(table)
-    print(f'results: {path}, {osp.join(out, "co_occurrence.png")}')
+    out = StepDir(args.out) if args.out else StepDir.of(args.checkpoint)
+    try:
+        result = measure(model, num_old)
+        write_json(out.context_bias, result)
+        measure_data(model.cfg, out)
+    except (OSError, ValueError) as error:  # such as data that has moved
+        raise SystemExit(str(error)) from None
+    print(context_bias_table(result))
+    print(f'results: {out.context_bias}, {out.co_occurrence_picture}')
 
 
 if __name__ == '__main__':

@@ -1,25 +1,27 @@
 """Print the results of finished runs: mIoU of old, new and all by step."""
 
 import argparse
-import json
-import os.path as osp
 
 from mmseg_rbc.reporting.tables import summary_table
+from mmseg_rbc.runs import WorkDir
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        'work_dirs', nargs='+', help='folders with summary.json'
-    )
+    parser.add_argument('work_dirs', nargs='+', help='work dirs of runs')
     args = parser.parse_args()
-    for work_dir in args.work_dirs:
-        path = osp.join(work_dir, 'summary.json')
-        if not osp.isfile(path):
-            raise SystemExit(f'{path} does not exist: no step is finished')
-        with open(path) as file:
-            print(summary_table(json.load(file)['steps'], path))
+    for folder in map(WorkDir, args.work_dirs):
+        try:
+            steps = folder.read_summary()['steps']
+        except FileNotFoundError as error:
+            raise SystemExit(str(error)) from None
+        except (KeyError, ValueError) as error:
+            raise SystemExit(
+                f'{folder.summary} cannot be read ({error!r}): run the same '
+                'training command again, which writes it anew'
+            ) from None
+        print(summary_table(steps, folder.summary))
 
 
 if __name__ == '__main__':

@@ -12,8 +12,8 @@ from mmseg_rbc.reporting.report import write_report
 from mmseg_rbc.runs.run import find_runs
 
 
-def main() -> None:
-    """Run the command line."""
+def parse_args() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -37,7 +37,12 @@ def main() -> None:
         metavar='N',
         help='also predict N validation images with the networks of all steps',
     )
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run the command line."""
+    args = parse_args()
     for path in args.work_dirs:
         if not osp.isdir(path):
             raise SystemExit(

@@ -27,7 +27,7 @@ def main() -> None:
     make_shapes(
         args.out, args.num_train, args.num_val, tuple(args.size), args.seed
     )
-    print(f'\nwrote {args.num_train} + {args.num_val} images to {args.out}')
+    print(f'wrote {args.num_train} + {args.num_val} images to {args.out}')
 
 
 if __name__ == '__main__':

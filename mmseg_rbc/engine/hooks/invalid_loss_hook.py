@@ -46,7 +46,7 @@ class InvalidLossHook(Hook):
             raise RuntimeError(
                 f'the loss is not finite in epoch {runner.epoch + 1}, '
                 f'iteration {runner.iter + 1} ({bad}): lower the learning '
-                'rate or clip gradients, then go on with --resume from the '
+                'rate or clip gradients, then continue with --resume from the '
                 'last checkpoint'
             )
 

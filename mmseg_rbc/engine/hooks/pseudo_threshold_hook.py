@@ -70,7 +70,7 @@ def _full_views(
 
 
 def _whole_loader(runner: Runner) -> torch.utils.data.DataLoader:
-    """Return a loader that meets every training image once."""
+    """Return a loader that yields every training image once."""
     cfg = copy.deepcopy(runner.cfg.train_dataloader)
     cfg.update(
         dataset=runner.train_dataloader.dataset,

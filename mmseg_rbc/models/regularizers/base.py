@@ -1,8 +1,8 @@
 """What a regularizer is: it holds back the weights that mattered.
 
 It says, for one tensor of weights theta with task gradient g, what is gathered
-while a step trains, what goes on to the next step, and how strongly that step
-holds theta back. It knows no Runner and no network.
+while a step trains, what the next step is handed, and how strongly that step
+holds theta back. It depends on no Runner and no network.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Regularizer(Protocol):
     def end(
         self, gathered: Tensors, theta: Tensor, previous: Tensors
     ) -> Tensors:
-        """Return what goes on to the next step."""
+        """Return what the next step is handed."""
 
     def strength(self, ended: Tensors, blocks: Sequence[int] | None) -> Tensor:
         """Return the normalized importance, for the penalty.

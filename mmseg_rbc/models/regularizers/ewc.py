@@ -20,7 +20,7 @@ def fisher_average(fisher: Tensor, gradient: Tensor, alpha: float) -> Tensor:
 class EWC:
     """Elastic weight consolidation: a running Fisher information.
 
-    ``F <- alpha g^2 + (1 - alpha) F``, which starts at 1, goes on from step
+    ``F <- alpha g^2 + (1 - alpha) F``, which starts at 1, is kept from step
     to step, and is normalized only for the penalty.
 
     Args:
@@ -33,7 +33,7 @@ class EWC:
         self.alpha = alpha
 
     def begin(self, theta: Tensor, previous: Tensors) -> Tensors:
-        """Start at 1, or go on."""
+        """Start at 1, or where the previous step ended."""
         fisher = torch.ones_like(theta)
         if previous:
             fisher = with_new_rows(previous['fisher'], fisher)

@@ -1,0 +1,1 @@
+"""Results of runs to read: tables, figures, and one page about many runs."""

@@ -1,0 +1,71 @@
+"""The files of a run: where they are, and which of them count."""
+
+from pathlib import Path
+
+import pytest
+from helpers import write_run
+
+from mmseg_rbc.runs import StepDir, WorkDir
+from mmseg_rbc.runs.work_dir import find_work_dirs
+
+
+def test_paths(tmp_path):
+    folder = WorkDir('run')
+    assert folder.summary == 'run/summary.json'
+    assert folder.step(3).final == 'run/step_3/final.pth'
+    assert folder.previous(0) is None
+    assert folder.previous(3) == 'run/step_2/final.pth'
+    beside = StepDir.of(str(tmp_path / 'final.pth'))
+    assert beside.metrics == str(tmp_path / 'metrics.json')
+
+
+def test_steps_are_in_the_order_of_their_numbers(tmp_path):
+    folder = WorkDir(str(tmp_path))
+    for name in ('step_10', 'step_9', 'step_x', 'step_1.part'):
+        (tmp_path / name).mkdir()
+    assert folder.steps() == [9, 10]
+    assert WorkDir(str(tmp_path / 'none')).steps() == []
+
+
+def test_finished_decides(tmp_path):
+    step = WorkDir(str(tmp_path)).step(0)
+    assert not step.is_finished() and step.read_finished() is None
+    step.write_finished(dict(seed=3))
+    assert step.is_finished() and step.read_finished() == dict(seed=3)
+
+
+def test_summary(tmp_path):
+    folder = WorkDir(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match='no step of this run'):
+        folder.read_summary()
+    folder.write_summary('a task', 2, [dict(step=0)])
+    expected = dict(task='a task', num_steps=2, steps=[dict(step=0)])
+    assert folder.read_summary() == expected
+
+
+def test_newest_checkpoint_of_a_moved_run(tmp_path):
+    step = StepDir(str(tmp_path))
+    assert step.last_checkpoint() is None
+    (tmp_path / 'last_checkpoint').write_text('/elsewhere/epoch_2.pth\n')
+    assert step.last_checkpoint() is None, 'the file itself is gone'
+    (tmp_path / 'epoch_2.pth').touch()
+    assert step.last_checkpoint() == str(tmp_path / 'epoch_2.pth')
+
+
+def test_logs_of_a_resumed_step(tmp_path):
+    step = StepDir(str(tmp_path / 'odd[1]'))
+    for stamp in ('20240102', '20240101'):
+        path = Path(step.path) / stamp / 'vis_data/scalars.json'
+        path.parent.mkdir(parents=True)
+        path.touch()
+    stamps = [Path(path).parts[-3] for path in step.scalars()]
+    assert stamps == ['20240101', '20240102']
+
+
+def test_search_at_any_depth(tmp_path):
+    write_run(tmp_path / 'a/b')
+    write_run(tmp_path / 'c')
+    found = [folder.path for folder in find_work_dirs(str(tmp_path))]
+    assert found == [str(tmp_path / 'a/b'), str(tmp_path / 'c')]
+    (empty,) = find_work_dirs(str(tmp_path / 'none'))
+    assert empty.path == str(tmp_path / 'none')
