@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from helpers import CONFIGS
 
 from mmseg_rbc.engine.benchmark import job_command, plan_jobs, run_jobs
-
-CONFIGS = Path(__file__).parents[2] / 'configs'
 
 
 def leaf(method: str, task: str = '15-1-overlapped') -> str:
