@@ -14,6 +14,7 @@ OF_NO_MODULE = {
     'test_methods.py',
     'test_model_index.py',
     'test_networks.py',
+    'test_processes.py',
     'tools/test_data_tools.py',
     'tools/test_result_tools.py',
     'tools/test_run_benchmark.py',
