@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
+from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 
@@ -17,12 +19,33 @@ from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.utils.files import write_json, write_text
 
 TESTS = Path(__file__).parent
+REPO = TESTS.parent
+CONFIGS = REPO / 'configs'
 
 # The tasks of the published tables, by number of foreground classes.
 BENCHMARK_TASKS = {
     20: ('offline', '19-1', '15-5', '15-1', '10-1', '5-3', '2-2'),
     150: ('offline', '100-50', '100-10', '100-5', '50-50'),
 }
+
+
+def make_tiny_config(
+    root: str, method: str = 'rbc', **options
+) -> tuple[Config, dict]:
+    """Return a config of two quick steps (15-5), and its options."""
+    name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
+    cfg = Config.fromfile(CONFIGS / method / name)
+    merged = {
+        'continual.task': '15-5',
+        'continual.data_root': root,
+        'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
+        'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
+        'crop_size': (32, 32),
+        'default_hooks.checkpoint.interval': 1,
+        **options,
+    }
+    cfg.merge_from_dict(merged)
+    return cfg, merged
 
 
 def weights(path: Path) -> dict:
@@ -33,6 +56,14 @@ def assert_equal_weights(a: dict, b: dict, tolerance: float = 0) -> None:
     assert a.keys() == b.keys()
     for key in a:
         torch.testing.assert_close(a[key], b[key], rtol=0, atol=tolerance)
+
+
+def logged(step_dir: Path) -> list[dict]:
+    """Return the lines of the training log of a step, oldest first."""
+    lines = []
+    for path in sorted(step_dir.glob('*/vis_data/scalars.json')):
+        lines += map(json.loads, path.read_text().splitlines())
+    return [line for line in lines if 'loss' in line]
 
 
 class Stop(Exception):
@@ -53,25 +84,93 @@ class StopHook(Hook):
             raise Stop
 
 
-def run_tool(*args: str, processes: int = 1) -> str:
-    """Run a Python file, under torchrun if in several processes."""
-    launcher = []
+@HOOKS.register_module()
+class Snapshot(Hook):
+    """Save what student and teacher are before and after training."""
+
+    def before_train(self, runner) -> None:
+        self._save(runner, 'before.pth')
+
+    def after_train(self, runner) -> None:
+        self._save(runner, 'after.pth')
+
+    def _save(self, runner, name: str) -> None:
+        networks = dict(student=runner.model, teacher=runner.model.teacher)
+        states = {k: net.state_dict() for k, net in networks.items() if net}
+        torch.save(states, Path(runner.work_dir) / name)
+
+
+@HOOKS.register_module()
+class RecordLosses(Hook):
+    """Write the losses of every iteration of every process."""
+
+    def __init__(self) -> None:
+        self.losses: list[dict] = []
+
+    def after_train_iter(self, runner, batch_idx, data_batch, outputs) -> None:
+        self.losses.append({k: float(v) for k, v in outputs.items()})
+        path = Path(runner.work_dir) / f'losses_{runner.rank}.json'
+        path.write_text(json.dumps(self.losses))
+
+
+def run_tool(
+    tool: str | Path,
+    *args: object,
+    processes: int = 1,
+    expected: int = 0,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """Run a tool as a user does, with the package and tests of this folder.
+
+    Args:
+        tool: A Python file or shell script, below ``tools/`` if relative.
+        args: Its arguments.
+        processes: Above 1 the Python file is started by torchrun.
+        expected: Its exit code.
+        env: Further variables of the environment.
+        cwd: Where to run it.
+
+    Returns:
+        What it printed, errors last.
+    """
+    path = str(REPO / 'tools' / tool)
+    command = ['bash'] if path.endswith('.sh') else [sys.executable]
     if processes > 1:
-        launcher = ['-m', 'torch.distributed.run', '--standalone']
-        launcher += [f'--nproc_per_node={processes}']
+        command += ['-m', 'torch.distributed.run', '--standalone']
+        command += [f'--nproc_per_node={processes}']
     done = subprocess.run(
-        [sys.executable, *launcher, *args],
+        [*command, path, *map(str, args)],
         capture_output=True,
         text=True,
         check=False,
-        env=dict(
-            os.environ,
-            OMP_NUM_THREADS='1',
-            PYTHONPATH=str(TESTS / 'engine'),
-        ),
+        cwd=cwd,
+        env=tool_environment(**(env or {})),
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    printed = done.stdout + done.stderr
+    assert done.returncode == expected, printed[-4000:]
+    return printed
+
+
+def tool_environment(**more: str) -> dict[str, str]:
+    """Return an environment with this Python, package and a free port."""
+    path = [str(Path(sys.executable).parent), os.environ.get('PATH', '')]
+    imports = [str(REPO), str(TESTS), more.pop('PYTHONPATH', '')]
+    return dict(
+        os.environ,
+        PATH=os.pathsep.join(path),
+        PYTHONPATH=os.pathsep.join(filter(None, imports)),
+        OMP_NUM_THREADS='1',
+        PORT=str(free_port()),
+        **more,
+    )
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return listener.getsockname()[1]
 
 
 NAMES = ['background', 'cat', 'dog', 'cow', 'bus']

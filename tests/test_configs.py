@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers import CONFIGS
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import build_optim_wrapper
@@ -12,8 +13,8 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 
 from mmseg_rbc.engine import RunConfig, step_config
+from mmseg_rbc.utils.literals import parse_literals
 
-CONFIGS = Path(__file__).parents[1] / 'configs'
 LEAVES = sorted(
     path
     for path in CONFIGS.glob('*/*.py')
@@ -26,6 +27,43 @@ def test_number_of_configs():
     """11 methods x (11 benchmarks, tiny), 7 x 2 released, 4 ablations."""
     assert len(LEAVES) == 11 * 12 + 14 + 4 + 5
     assert len({path.name for path in LEAVES}) == len(LEAVES)
+
+
+def own(path: Path) -> dict:
+    """Return what a config file states itself, without its bases."""
+    return parse_literals(path.read_text())
+
+
+def bases(path: Path) -> list[Path]:
+    """Return the files that a config file names as its bases."""
+    named = own(path).get('_base_', [])
+    named = [named] if isinstance(named, str) else named
+    return [(path.parent / name).resolve() for name in named]
+
+
+def test_leaf_benchmark_part():
+    """At most three levels, and a leaf says what it runs by itself."""
+    for leaf in LEAVES:
+        benchmark, method = bases(leaf)
+        assert benchmark.parent.name == 'benchmarks'
+        assert method.parent.name == 'methods'
+        parts = bases(benchmark)
+        kinds = [part.parent.name for part in parts]
+        assert kinds == ['models', 'datasets', 'schedules', '_base_'], leaf
+        for part in (method, *parts):
+            assert part.is_file() and '_base_' not in part.read_text()
+        assert {'task', 'setting'} <= own(leaf)['continual'].keys(), leaf
+
+
+def test_method_files_are_whole():
+    """Each states all of its method and nothing else; all are used."""
+    files = sorted((CONFIGS / '_base_/methods').glob('*.py'))
+    assert len(files) == 21
+    for path in files:
+        assert own(path).keys() == {'method'}, path
+        assert 'criterion' in own(path)['method'], path
+    used = {bases(leaf)[1] for leaf in LEAVES}
+    assert used == set(files)
 
 
 def small_network(cfg: Config) -> Config:
@@ -64,7 +102,7 @@ def batch(num_old: int, num_seen: int, views: int) -> dict:
     return pseudo_collate(items)
 
 
-def train_once(cfg: Config, step: int, views: int) -> torch.nn.Module:
+def train_once(cfg: Config, views: int) -> torch.nn.Module:
     model = MODELS.build(cfg.model)
     model.init_weights()
     model.train()
@@ -75,7 +113,10 @@ def train_once(cfg: Config, step: int, views: int) -> torch.nn.Module:
     optim = build_optim_wrapper(model, cfg.optim_wrapper)
     before = model.decode_head.conv_seg.weight.detach().clone()
     logs = model.train_step(batch(num_old, model.num_classes, views), optim)
-    assert torch.isfinite(logs['loss']) and logs['loss'] > 0
+    named = [f'loss_{name}' for name in cfg.model.method.get('losses', {})]
+    assert list(logs) == ['loss', 'loss_ce', *named]
+    assert all(torch.isfinite(value) for value in logs.values())
+    assert logs['loss_ce'] > 0
     assert not torch.equal(before, model.decode_head.conv_seg.weight)
     return model
 
@@ -90,7 +131,7 @@ def test_step_0_and_1_train(path, tmp_path):
     assert data.endswith(f'-{cfg.continual.task}-{setting}')
     assert f'{method}-'.startswith(f'{path.parent.name}-')
     torch.manual_seed(0)
-    base = train_once(step_config(cfg, 0), 0, views=1)
+    base = train_once(step_config(cfg, 0), views=1)
     assert base.num_classes == len(task.seen(0)) and not base.losses
     if method == 'joint':
         assert task.num_steps == 1
@@ -105,7 +146,7 @@ def test_step_0_and_1_train(path, tmp_path):
     assert erases == ('rbc' in method and 'balance' not in method)
     gathers = any(h['type'] == 'ImportanceHook' for h in later.custom_hooks)
     assert gathers == (method in ('ewc', 'pi', 'rw'))
-    model = train_once(later, 1, views=2 if erases else 1)
+    model = train_once(later, views=2 if erases else 1)
     assert model.num_classes == len(task.seen(1))
 
 

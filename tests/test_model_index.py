@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers import REPO
 from mmengine.config import Config
 
-REPO = Path(__file__).parents[1]
 METHODS = (
     'ewc',
     'ft',

@@ -58,8 +58,6 @@ def test_order_permutes_network_indices():
     assert label_map[VOC_ORDERS['b'][15]] == 16
     assert task.eval_label_map(0)[12] == 1
     assert task != Task.parse('15-1', VOC)
-    assert len(VOC_ORDERS) == 23
-    assert all(sorted(o) == list(range(1, 21)) for o in VOC_ORDERS.values())
 
 
 def test_label_maps_by_hand():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import gc
 import inspect
 import logging
 import os
@@ -12,6 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+
+# Before a group is started: its functions take the group of the moment they
+# are imported as a default, and would keep it alive (DDP imports them).
+import torch.distributed.nn
 from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.dist import init_dist, is_distributed
@@ -47,7 +52,8 @@ def processes(
 
     The Runner would start it too, but the first step is shared out before
     there is a Runner, and it never ends it: threads of gloo that outlive the
-    interpreter abort the process at its exit.
+    interpreter abort the process at its exit. They end with the last reference
+    to the group, which the Runner's model has.
 
     Args:
         launcher: ``none``, ``pytorch``, ``slurm`` or ``mpi``.
@@ -62,6 +68,8 @@ def processes(
     finally:
         if is_distributed():
             torch.distributed.destroy_process_group()
+            # A Runner and its hooks refer to each other.
+            gc.collect()
 
 
 def _start_processes(launcher: str, env_cfg: Mapping[str, Any]) -> None:

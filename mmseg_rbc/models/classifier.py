@@ -56,6 +56,7 @@ def loss_weight(head: BaseDecodeHead) -> float:
         or loss.use_mask
         or loss.class_weight is not None
         or loss.avg_non_ignore
+        or loss.reduction != 'mean'
     )
     if not is_plain:
         raise ValueError(

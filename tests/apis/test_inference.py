@@ -66,7 +66,7 @@ def test_missing_checkpoint():
         load_network('nowhere.pth')
 
 
-def test_metrics_agree_with_predictions(tiny_run, tiny_root):
+def test_metrics_agree_with_predictions(tiny_run):
     """The IoU of metrics.json is that of predict() on the images."""
     from mmengine.runner import Runner
 

@@ -1,13 +1,12 @@
 from pathlib import Path
 
 import numpy as np
+from helpers import CONFIGS
 from mmengine.config import Config
 from PIL import Image
 
 from mmseg_rbc.datasets.class_index import load_class_index
 from mmseg_rbc.datasets.shapes import CLASSES, draw_scene, make_shapes
-
-REPO = Path(__file__).parents[2]
 
 
 def masks(root) -> list[str]:
@@ -51,6 +50,6 @@ def test_void_lies_around_objects():
 
 
 def test_config_names_the_classes_of_the_generator():
-    path = REPO / 'configs/_base_/datasets/continual_shapes.py'
+    path = CONFIGS / '_base_/datasets/continual_shapes.py'
     cfg = Config.fromfile(path)
     assert cfg.continual.metainfo.classes == list(CLASSES)

@@ -1,12 +1,21 @@
 """Plans of many runs; test_run_benchmark.py runs them."""
 
+import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from helpers import CONFIGS
 
-from mmseg_rbc.engine.benchmark import job_command, plan_jobs, run_jobs
-
-CONFIGS = Path(__file__).parents[2] / 'configs'
+from mmseg_rbc.engine.benchmark import (
+    Process,
+    job_command,
+    last_scalars,
+    plan_jobs,
+    run_jobs,
+)
+from mmseg_rbc.runs import WorkDir
 
 
 def leaf(method: str, task: str = '15-1-overlapped') -> str:
@@ -63,6 +72,62 @@ def test_failed_step_0_stops_those_that_need_it(tmp_path):
     assert any('mib' in line and 'its step 0 failed' in line for line in said)
     assert any('ewc' in line and 'exit code 2' in line for line in said)
     assert "can't open file" in Path(jobs[0].folder.log).read_text()
+
+
+def write_scalars(folder: Path, text: str) -> None:
+    path = folder / 'vis_data/scalars.json'
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+
+
+def test_last_scalars_are_those_of_training(tmp_path):
+    """Not of an evaluation, nor a line that is half written."""
+    folder = WorkDir(str(tmp_path))
+    assert last_scalars(folder, 0) == {}
+    write_scalars(tmp_path / 'step_0/20260101_1', '{"epoch": 1, "loss": 3}\n')
+    assert last_scalars(folder, 0) == dict(epoch=1, loss=3)
+    write_scalars(
+        tmp_path / 'step_0/20260101_2',
+        '{"epoch": 2, "loss": 1}\n{"mIoU": 50, "step": 2}\n{"epoch": 3, "lo',
+    )
+    assert last_scalars(folder, 0) == dict(epoch=2, loss=1)
+
+
+def test_what_is_said_about_a_job(tmp_path):
+    """Each finished step once, and nothing while nothing is new."""
+    (job,) = plan_jobs([leaf('ft')], [0], str(tmp_path))
+    child = SimpleNamespace(returncode=1)
+    # Reported in the future: no line only because time has passed.
+    process = Process(job, 'cpu', child, 0, num_done=0, reported=math.inf)
+    assert process.progress() is None
+    metrics = dict(mIoU=9.0, mIoU_old=8.76, mIoU_all=9.0)
+    job.folder.step(0).write_finished(
+        dict(job.run.identity(0), metrics=metrics)
+    )
+    write_scalars(
+        Path(job.folder.step(0).path) / 'stamp',
+        '{"epoch": 30, "sequence_eta": 65}\n',
+    )
+    name = 'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 0'
+    assert process.progress() == (
+        f'{name}: step 0/5 done, mIoU old 8.8, all 9.0, eta 0:01:05'
+    )
+    process.reported = math.inf
+    assert process.progress() is None
+    process.reported = -math.inf
+    write_scalars(
+        Path(job.folder.step(1).path) / 'stamp',
+        '{"epoch": 7, "sequence_eta": 3600}\n',
+    )
+    assert process.progress() == (
+        f'{name}: step 1/5 runs, epoch 7, eta 1:00:00'
+    )
+    assert re.fullmatch(
+        rf'{name}: failed after [\d.]+ min with exit code 1, see \S+\.log',
+        process.end(),
+    )
+    child.returncode = 0
+    assert re.fullmatch(rf'{name}: finished in [\d.]+ min', process.end())
 
 
 def test_two_runs_in_one_folder(tmp_path):

@@ -1,11 +1,8 @@
-from pathlib import Path
-
+from helpers import CONFIGS
 from mmengine.config import Config
 
 from mmseg_rbc.engine import step_config
 from mmseg_rbc.engine.digests import training_digests
-
-CONFIGS = Path(__file__).parents[2] / 'configs'
 
 
 def whole(method: str = 'ft') -> Config:

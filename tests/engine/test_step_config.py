@@ -1,11 +1,10 @@
-from pathlib import Path
-
 import pytest
+from helpers import CONFIGS
 from mmengine.config import Config
 
-from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine import RunConfig, step_config
 
-CONFIGS = Path(__file__).parents[2] / 'configs'
+PARTS = ('continual', 'method', 'schedule', 'crop_size')
 
 
 def load(name: str, **continual) -> Config:
@@ -94,3 +93,121 @@ def test_list_of_evaluators():
     first, second = step_config(cfg, 0, 'work').val_evaluator
     assert first.out_file == 'work/step_0/metrics.json'
     assert 'out_file' not in second
+
+
+def test_parts_of_a_run_are_not_in_its_steps():
+    """Nor does an option bring one back."""
+    options = {
+        'schedule.later.epochs': 7,
+        'schedule.base.lr': 0.5,
+        'continual.task': '10-5',
+        'crop_size': (32, 32),
+        'method.balance': False,
+        'randomness.seed': 5,
+    }
+    cfg = whole('rbc')
+    cfg.merge_from_dict(options)
+    run = RunConfig(cfg, options)
+    steps = run.steps('work')
+    assert len(steps) == 3
+    for step, out in enumerate(steps):
+        assert not set(PARTS) & set(out)
+        assert out.train_cfg.max_epochs == (7 if step else 30)
+        assert out.optim_wrapper.optimizer.lr == (0.001 if step else 0.5)
+        assert out.randomness.seed == 5
+        assert out.train_dataloader.dataset.task == '10-5'
+        assert out.model.data_preprocessor.size == (32, 32)
+    assert steps[1].model.method.balance is False
+    assert set(PARTS) <= set(cfg), 'the config of the run keeps them'
+
+
+def test_options_win_over_what_a_step_derives():
+    cfg = whole()
+    options = {'optim_wrapper.optimizer.lr': 0.3, 'train_cfg.max_epochs': 2}
+    for out in RunConfig(cfg, options).steps('work')[:2]:
+        assert out.optim_wrapper.optimizer.lr == 0.3
+        assert out.train_cfg.max_epochs == 2
+
+
+def test_steps_of_a_run():
+    """15-1 has six steps; each starts from the one before."""
+    steps = RunConfig(whole('plop')).steps('work/plop', world_size=2)
+    folders = [f'work/plop/step_{step}' for step in range(6)]
+    assert [out.work_dir for out in steps] == folders
+    sizes = [out.model.decode_head.num_classes for out in steps]
+    assert sizes == [16, 17, 18, 19, 20, 21]
+    assert 'previous' not in steps[0].model
+    for step in range(1, 6):
+        previous = steps[step].model.previous
+        assert previous.checkpoint == f'{folders[step - 1]}/final.pth'
+        assert previous.num_classes == sizes[step - 1]
+        assert previous.expected.step == step - 1
+        assert len(previous.expected.classes) == sizes[step - 1]
+    assert all(out.train_dataloader.batch_size == 12 for out in steps)
+    assert steps[3].val_evaluator.out_file == f'{folders[3]}/metrics.json'
+    assert steps[3].log_processor.step == 3
+    assert steps[3].log_processor.last_step == 5
+
+
+def test_identity_tells_runs_apart():
+    base = RunConfig(whole('ft'))
+    assert base.identity(0) == RunConfig(whole('rbc')).identity(0)
+    assert base.identity(0) != RunConfig(whole('lwf-mc')).identity(0)
+    cfg = whole('ft')
+    cfg.continual.task = '15-5'
+    assert RunConfig(cfg).identity(0) == base.identity(0)
+    assert RunConfig(cfg).identity(1) != base.identity(1)
+    assert base.identity(1)['classes'][-1] == 'pottedplant'
+
+
+def test_method_of_step_0_and_of_later_ones():
+    base, later = RunConfig(whole('lwf-mc')).steps('work')[:2]
+    assert base.model.method == dict(
+        criterion=dict(type='OneVsRestCrossEntropy')
+    )
+    assert set(later.model.method) == {
+        'criterion',
+        'classifier_init',
+        'losses',
+    }
+    base = step_config(whole('mib'), 0)
+    assert base.model.method == dict(criterion=dict(type='PixelCrossEntropy'))
+
+
+def test_every_head_gets_the_classes_of_the_step():
+    cfg = whole()
+    head = dict(type='FCNHead', in_channels=8, channels=8)
+    cfg.model.auxiliary_head = [head, dict(head)]
+    out = step_config(cfg, 2)
+    heads = [out.model.decode_head, *out.model.auxiliary_head]
+    assert [head.num_classes for head in heads] == [18, 18, 18]
+    cfg.model.auxiliary_head = head
+    assert step_config(cfg, 2).model.auxiliary_head.num_classes == 18
+
+
+def test_segmentors_that_can_learn_step_by_step():
+    cfg = whole()
+    cfg.model.type = 'EncoderDecoder'
+    assert step_config(cfg, 0).model.type == 'IncrementalEncoderDecoder'
+    cfg.model.type = 'CascadeEncoderDecoder'
+    with pytest.raises(
+        ValueError,
+        match="model.type='CascadeEncoderDecoder' cannot learn step by step",
+    ):
+        step_config(cfg, 0)
+    cfg.model.type = 'IncrementalEncoderDecodr'
+    with pytest.raises(
+        ValueError, match="did you mean 'IncrementalEncoderDecoder'"
+    ):
+        step_config(cfg, 0)
+
+
+def test_erasing_needs_its_packing():
+    cfg = whole('rbc')
+    names = [t.type for t in step_config(cfg, 1).train_pipeline]
+    assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
+    base = step_config(cfg, 0).train_dataloader.dataset.pipeline
+    assert 'NewClassErase' not in [t.type for t in base]
+    cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
+    with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):
+        step_config(cfg, 1)

@@ -9,6 +9,8 @@ from mmseg_rbc.models.classifier import (
     check_head,
     fold_new_logits,
     grow_state_dict,
+    is_classifier,
+    loss_weight,
 )
 
 
@@ -121,3 +123,54 @@ def test_heads_that_cannot_grow():
         check_head(binary)
     with pytest.raises(ValueError, match='no classifier'):
         check_head(nn.Conv2d(1, 1, 1))
+
+
+def test_names_of_classifiers():
+    assert is_classifier('decode_head.conv_seg.weight')
+    assert is_classifier('auxiliary_head.1.conv_seg.bias')
+    assert not is_classifier('decode_head.convs.0.conv.weight')
+
+
+def fcn_head(**kwargs) -> nn.Module:
+    cfg = dict(type='FCNHead', in_channels=4, channels=4, num_classes=3)
+    return MODELS.build(dict(cfg, **kwargs))
+
+
+def test_weight_of_the_loss():
+    assert loss_weight(fcn_head()) == 1
+    loss = dict(type='CrossEntropyLoss', loss_weight=0.4)
+    assert loss_weight(fcn_head(loss_decode=loss)) == 0.4
+
+
+@pytest.mark.parametrize(
+    'loss',
+    [
+        dict(type='FocalLoss'),
+        dict(type='DiceLoss', loss_weight=0.4),
+        dict(type='CrossEntropyLoss', use_sigmoid=True),
+        dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0, 3.0]),
+        dict(type='CrossEntropyLoss', avg_non_ignore=True),
+        dict(type='CrossEntropyLoss', reduction='sum'),
+        [dict(type='CrossEntropyLoss'), dict(type='DiceLoss')],
+    ],
+    ids=str,
+)
+def test_other_losses_are_refused(loss):
+    """The criterion of the method would take their place without a word."""
+    head = fcn_head(loss_decode=loss)
+    with pytest.raises(
+        ValueError, match='loss_decode of FCNHead .* method.criterion'
+    ):
+        loss_weight(head)
+
+
+def test_sampler_and_other_void_are_refused():
+    sampler = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10)
+    with pytest.raises(
+        ValueError, match='FCNHead has a sampler, OHEMPixelSampler'
+    ):
+        loss_weight(fcn_head(sampler=sampler))
+    with pytest.raises(
+        ValueError, match='FCNHead ignores label 0, .* are 255 here'
+    ):
+        loss_weight(fcn_head(ignore_index=0))

@@ -6,6 +6,8 @@ import torch
 from mmengine.dataset import pseudo_collate
 from mmseg.registry import MODELS, TRANSFORMS
 
+from mmseg_rbc.models.data_preprocessor import flatten_views, is_duplet
+
 NORMALIZE = dict(mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375])
 
 
@@ -71,6 +73,57 @@ def test_equals_the_stock_preprocessor_bit_by_bit(kwargs, sizes):
             assert tuple(a.metainfo[key]) == tuple(b.metainfo[key])
 
 
+def one_pixel_rows(*rows: list) -> list[dict]:
+    """Pack images of one row: each pixel a BGR color and its label."""
+    pack = TRANSFORMS.build(dict(type='PackDupletInputs'))
+    erase = TRANSFORMS.build(dict(type='NewClassErase'))
+    items = []
+    for i, row in enumerate(rows):
+        colors, labels = zip(*row)
+        results = dict(
+            img=np.array([colors], np.uint8),
+            gt_seg_map=np.array([labels], np.uint8),
+            num_old=3,
+            img_path=f'{i}.jpg',
+        )
+        items.append(pack(erase(results)))
+    return items
+
+
+def test_pixels_of_a_duplet_by_hand():
+    """RGB, normalized; the erased pixel is black before that; padded by 0."""
+    items = one_pixel_rows(
+        [((10, 20, 30), 0), ((40, 50, 60), 3)], [((7, 8, 9), 4)]
+    )
+    kwargs = dict(mean=[1, 2, 3], std=[2, 4, 5], bgr_to_rgb=True, size=(2, 2))
+    out = build(**kwargs)(pseudo_collate(items), True)
+    a, b = [14.5, 4.5, 1.4], [29.5, 12, 7.4]
+    c, black, pad = [4, 1.5, 0.8], [-0.5, -0.5, -0.6], [0, 0, 0]
+    padding = [pad, pad]
+    expected = [
+        [[a, b], padding],
+        [[c, pad], padding],
+        [[a, black], padding],
+        [[black, pad], padding],
+    ]
+    found = out['inputs'].permute(0, 2, 3, 1)
+    torch.testing.assert_close(found, torch.tensor(expected))
+    labels = [s.gt_sem_seg.data[0].tolist() for s in out['data_samples']]
+    void = [255, 255]
+    assert labels == [
+        [[0, 3], void],
+        [[4, 255], void],
+        [[0, 255], void],
+        [void, void],
+    ]
+    assert [s.img_path for s in out['data_samples']] == [
+        *('0.jpg', '1.jpg'),
+        *('0.jpg', '1.jpg'),
+    ]
+    views = [s.metainfo.get('view') for s in out['data_samples']]
+    assert views == [None, None, 'erased', 'erased']
+
+
 def test_views_are_separated_by_chunk():
     items = batch(3)
     out = build(size=(6, 8))(pseudo_collate(items), True)
@@ -88,10 +141,29 @@ def test_single_images_are_left_to_mmseg():
         expected = stock(pseudo_collate(copy.deepcopy(items)), training)
         found = build(**kwargs)(pseudo_collate(copy.deepcopy(items)), training)
         assert torch.equal(found['inputs'], expected['inputs'])
-        assert found['inputs'].shape == (2, 3, 6, 8)
+        for item, image in zip(items, found['inputs']):
+            rgb = item['inputs'].flip(0).float()
+            mean, std = (
+                torch.tensor(NORMALIZE[key])[:, None, None]
+                for key in ('mean', 'std')
+            )
+            torch.testing.assert_close(image, (rgb - mean) / std)
 
 
 def test_duplets_outside_training():
-    items = batch(2)
-    found = build(**NORMALIZE)(pseudo_collate(items), False)
-    assert found['inputs'].shape == (4, 3, 6, 8)
+    """Nothing is padded: four views of one pixel each."""
+    items = one_pixel_rows([((4, 6, 8), 1)], [((1, 2, 3), 5)])
+    found = build(mean=[1, 2, 3], std=[1, 2, 1])(pseudo_collate(items), False)
+    black = [-1, -1, -3]
+    pixels = found['inputs'][:, :, 0, 0].tolist()
+    assert pixels == [[3, 2, 5], [0, 0, 0], [3, 2, 5], black]
+    labels = [int(s.gt_sem_seg.data) for s in found['data_samples']]
+    assert labels == [1, 5, 1, 255]
+
+
+def test_flatten_views():
+    assert flatten_views([('a', 'b'), ('c', 'd')]) == ['a', 'b', 'c', 'd']
+    image = torch.zeros(3, 1, 1)
+    assert is_duplet([(image, image), (image, image)])
+    assert not is_duplet([image, image])
+    assert not is_duplet(torch.zeros(2, 3, 1, 1))

@@ -42,7 +42,7 @@ def test_stopped_and_started_again(tiny_root, tmp_path):
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
-    assert mark.exists() and 'stopped; the same command goes on' in out
+    assert mark.exists() and 'stopped; the same command continues it' in out
     assert process.returncode != 0
     stamp = mark.stat().st_mtime_ns
     process = start(tmp_path, tiny_root, '--devices', 'cpu', 'cpu')

@@ -6,7 +6,7 @@ from mmengine.config import Config
 from mmseg_rbc.utils.literals import parse_literals
 
 
-def test_what_mmengine_prints(tmp_path):
+def test_what_mmengine_prints():
     content = dict(
         a=dict(b=[1, -2.5, None], c=('d', "it's"), e=True),
         f={'with space': dict(g=1e-4), 3: []},

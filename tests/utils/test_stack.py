@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from helpers import tool_environment
 from mmengine.logging import HistoryBuffer
 from mmengine.utils.dl_utils import mmcv_full_available
 
@@ -21,14 +22,21 @@ def test_missing_operators_say_so_when_called():
         nms(torch.zeros(1, 4), torch.zeros(1), 0.5)
 
 
-def test_all_of_mmseg_imports():
+def test_all_of_mmseg_imports_without_a_word():
     """In a fresh process, as from a config's custom_imports."""
     code = (
         'import mmseg_rbc, mmseg.models, mmseg.apis\n'
         'from mmseg.registry import MODELS\n'
         'assert MODELS.get("CCHead") and MODELS.get("EncoderDecoder")\n'
     )
-    subprocess.run([sys.executable, '-c', code], check=True)
+    done = subprocess.run(
+        [sys.executable, '-c', code],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=tool_environment(),
+    )
+    assert done.stdout == ''
 
 
 def test_checkpoint_types_load_safely(tmp_path):

@@ -13,10 +13,7 @@ from mmseg_rbc.tasks import IGNORE_INDEX
 
 
 def pixel_cross_entropy(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    num_old: int = 0,
+    logits: Tensor, target: Tensor, weight: Tensor | None = None
 ) -> Tensor:
     """Weighted cross entropy, averaged over **all** pixels.
 
@@ -27,7 +24,6 @@ def pixel_cross_entropy(
         logits: ``(B, K, H, W)``.
         target: ``(B, H, W)`` labels, 255 is ignored.
         weight: ``(B, H, W)``, or any shape that expands to it.
-        num_old: O, for the criteria that need it.
     """
     loss = F.cross_entropy(
         logits.float(), target, ignore_index=IGNORE_INDEX, reduction='none'
@@ -62,10 +58,7 @@ def unbiased_cross_entropy(
 
 
 def one_vs_rest_cross_entropy(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    num_old: int = 0,
+    logits: Tensor, target: Tensor, weight: Tensor | None = None
 ) -> Tensor:
     """Sum of K binary cross entropies (LwF-MC).
 
@@ -103,9 +96,15 @@ def balance_weight(target: Tensor, num_old: int) -> Tensor:
 
 
 class Criterion(nn.Module):
-    """A loss of labeled pixels as a module."""
+    """A loss of labeled pixels as a module.
+
+    Attributes:
+        function: Takes logits, target and weight.
+        uses_num_old: Whether it takes ``num_old`` as well.
+    """
 
     function: Callable[..., Tensor]
+    uses_num_old = False
 
     def forward(
         self,
@@ -115,7 +114,8 @@ class Criterion(nn.Module):
         num_old: int,
     ) -> Tensor:
         """Return the loss, see :func:`pixel_cross_entropy`."""
-        return self.function(logits, target, weight, num_old)
+        more = dict(num_old=num_old) if self.uses_num_old else {}
+        return self.function(logits, target, weight, **more)
 
 
 @MODELS.register_module()
@@ -130,6 +130,7 @@ class UnbiasedCrossEntropy(Criterion):
     """:func:`unbiased_cross_entropy` as a criterion."""
 
     function = staticmethod(unbiased_cross_entropy)
+    uses_num_old = True
 
 
 @MODELS.register_module()

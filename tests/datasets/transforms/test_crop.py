@@ -1,4 +1,4 @@
-import math
+"""Crops of images whose pixels say where they come from."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from mmseg_rbc.datasets.transforms.crop import central_box
 
 
 def sample(height=60, width=90):
-    """An image whose pixels say where they come from."""
+    """An image with row and column as colors, columns and rows as labels."""
     y, x = np.mgrid[:height, :width]
     image = np.stack([y, x, np.zeros_like(y)], -1).astype(np.uint8)
     return dict(
@@ -21,17 +21,57 @@ def sample(height=60, width=90):
     )
 
 
-def test_random_crop_stays_inside_and_aligned():
-    crop = TRANSFORMS.build(dict(type='RandomResizedCrop', crop_size=(48, 32)))
+def squares(crop_size: tuple[int, int]):
+    """Return a transform that always cuts 36 x 36 out of 60 x 90 pixels."""
+    share = 36 * 36 / (60 * 90)
+    return TRANSFORMS.build(
+        dict(
+            type='RandomResizedCrop',
+            crop_size=crop_size,
+            area_range=(share, share),
+            ratio_range=(1, 1),
+        )
+    )
+
+
+def test_random_crop_cuts_image_and_labels_alike():
+    """Nothing is stretched here, so the pixels are those of the image."""
+    crop = squares((36, 36))
     np.random.seed(0)
+    corners = set()
     for _ in range(50):
         results = crop(sample())
-        image = results['img'].astype(int)
-        assert image.shape == (48, 32, 3) and results['img_shape'] == (48, 32)
+        top, left, _ = results['img'][0, 0].tolist()
+        corners.add((top, left))
+        y, x = np.mgrid[top : top + 36, left : left + 36]
+        np.testing.assert_array_equal(results['img'][..., 0], y)
+        np.testing.assert_array_equal(results['img'][..., 1], x)
+        np.testing.assert_array_equal(results['gt_seg_map'], x)
+        np.testing.assert_array_equal(results['gt_raw_map'], y)
+        assert results['img_shape'] == (36, 36)
         assert results['ori_shape'] == (60, 90)
-        # Bilinear image and nearest labels agree to a pixel of the source.
-        assert abs(image[..., 1] - results['gt_seg_map']).max() <= 4
-        assert abs(image[..., 0] - results['gt_raw_map']).max() <= 3
+    tops, lefts = zip(*corners)
+    assert len(corners) > 40
+    assert min(tops) <= 2 and 22 <= max(tops) <= 24
+    assert min(lefts) <= 4 and 50 <= max(lefts) <= 54
+
+
+def test_random_crop_is_stretched():
+    """Twice as high, half as wide: colors are mixed, labels are picked."""
+    np.random.seed(0)
+    results = squares((72, 18))(sample())
+    left = int(results['gt_seg_map'][0, 0])
+    top = int(results['gt_raw_map'][0, 0])
+    rows, columns = np.arange(72), np.arange(18)
+    raw = np.repeat((top + rows // 2)[:, None], 18, axis=1)
+    np.testing.assert_array_equal(results['gt_raw_map'], raw)
+    labels = np.repeat((left + 2 * columns)[None], 72, axis=0)
+    np.testing.assert_array_equal(results['gt_seg_map'], labels)
+    y = top + ((rows + 0.5) / 2 - 0.5).clip(0, 35)
+    x = left + (columns + 0.5) * 2 - 0.5
+    image = results['img'].astype(float)
+    assert abs(image[..., 0] - y[:, None]).max() <= 0.5
+    assert abs(image[..., 1] - x[None]).max() <= 0.5
 
 
 def test_distribution_of_the_boxes():
@@ -66,32 +106,46 @@ def test_fallback_is_the_central_crop():
     assert crop._random_box(400, 90) == (140, 0, 120, 90)
 
 
-@pytest.mark.parametrize('height, width', [(30, 400), (400, 30), (31, 37)])
-def test_central_box(height, width):
-    top, left, h, w = central_box(height, width, (3 / 4, 4 / 3))
-    assert 0.7 < w / h < 1.4
-    assert h == height or w == width
-    assert abs(2 * top + h - height) <= 1 and abs(2 * left + w - width) <= 1
+@pytest.mark.parametrize(
+    'size, box',
+    [
+        ((30, 400), (0, 180, 30, 40)),
+        ((400, 30), (180, 0, 40, 30)),
+        ((31, 37), (0, 0, 31, 37)),
+        ((3, 4), (0, 0, 3, 4)),
+    ],
+)
+def test_central_box(size, box):
+    """Top, left, height, width with ratios from 3/4 to 4/3."""
+    assert central_box(*size, (3 / 4, 4 / 3)) == box
 
 
-@pytest.mark.parametrize('height, width', [(60, 90), (90, 60), (64, 64)])
-def test_evaluation_crop(height, width):
+@pytest.mark.parametrize(
+    'height, width, top, left',
+    [(60, 90, 0, 8), (90, 60, 8, 0), (64, 64, 0, 0), (15, 15, 0, 0)],
+)
+def test_evaluation_crop(height, width, top, left):
+    """The short side becomes 30, then the middle 30 x 30 are cut out."""
     crop = TRANSFORMS.build(dict(type='CenterCropShortSide', crop_size=30))
     results = crop(sample(height, width))
-    assert results['img'].shape == (30, 30, 3)
-    assert results['ori_shape'] == results['img_shape'] == (30, 30)
-    # The middle of the crop is the middle of the image, and a pixel of the
-    # crop is `scale` pixels of the image.
     scale = min(height, width) / 30
-    x = results['gt_seg_map'].astype(int)
-    assert abs(x[15, 15] - width / 2) <= scale
-    assert abs((x[15, 29] - x[15, 0]) - 29 * scale) <= scale
-    assert math.isclose(results['gt_raw_map'][15, 15], height / 2, abs_tol=3)
+    rows, columns = np.arange(top, top + 30), np.arange(left, left + 30)
+    y, x = ((side * scale).astype(int) for side in (rows, columns))
+    expected = np.broadcast_to(x, (30, 30))
+    np.testing.assert_array_equal(results['gt_seg_map'], expected)
+    expected = np.broadcast_to(y[:, None], (30, 30))
+    np.testing.assert_array_equal(results['gt_raw_map'], expected)
+    assert results['ori_shape'] == results['img_shape'] == (30, 30)
+    # The center of a pixel of the crop, in pixels of the image.
+    middle = ((columns + 0.5) * scale - 0.5).clip(0, width - 1)
+    assert abs(results['img'][..., 1] - middle).max() < 0.75
 
 
-def test_repr():
-    for cfg in (
-        dict(type='RandomResizedCrop', crop_size=(4, 4)),
-        dict(type='CenterCropShortSide', crop_size=4),
-    ):
-        assert repr(TRANSFORMS.build(cfg)).startswith(cfg['type'])
+def test_image_without_a_mask_is_not_cropped():
+    crop = TRANSFORMS.build(dict(type='CenterCropShortSide', crop_size=30))
+    image = sample(60, 90)['img']
+    results = crop(dict(img=image, ori_shape=(60, 90), img_shape=(60, 90)))
+    x = np.broadcast_to(np.arange(45) * 2 + 0.5, (30, 45))
+    assert abs(results['img'][..., 1] - x).max() <= 0.5
+    assert results['img_shape'] == (30, 45)
+    assert results['ori_shape'] == (60, 90), 'the prediction covers it all'

@@ -91,4 +91,5 @@ def test_flipped_views_are_erased_alike():
 def test_unknown_fill():
     with pytest.raises(ValueError, match="fill='white' is unknown: choose"):
         run(fill='white')
-    assert 'black' in repr(TRANSFORMS.build(dict(type='NewClassErase')))
+    expected = "NewClassErase(fill='black', erase_void=True, duplicate=False)"
+    assert repr(TRANSFORMS.build(dict(type='NewClassErase'))) == expected

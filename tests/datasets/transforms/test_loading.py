@@ -10,7 +10,7 @@ LABEL_MAP = {0: 0, 1: 3, 2: 0, 255: 255}
 
 @pytest.fixture
 def load(tmp_path):
-    def run(mask, shape=None, mode=None, **kwargs):
+    def run(mask, shape=None, **kwargs):
         path = tmp_path / 'm.png'
         if isinstance(mask, bytes):
             path.write_bytes(mask)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import TESTS, Stop, assert_equal_weights, run_tool, weights
+from helpers import Stop, assert_equal_weights, run_tool, weights
 
 from mmseg_rbc.engine import run_sequence
 
@@ -131,9 +131,9 @@ def test_shared_step_0_brings_its_importance(finished, config, tmp_path):
 
 def test_two_processes_equal_one(tiny_root, tmp_path):
     """Both steps, with gradients averaged by gloo; no batch statistics."""
-    script = str(TESTS / 'engine/run_methods.py')
+    script = Path(__file__).with_name('run_methods.py')
     for processes in (1, 2):
-        folder = str(tmp_path / str(processes))
+        folder = tmp_path / str(processes)
         run_tool(script, tiny_root, folder, *METHODS, processes=processes)
     for method in METHODS:
         one, two = (tmp_path / n / method / 'step_1' for n in '12')

@@ -1,4 +1,4 @@
-"""EWC, PI and RW against slow loops over single weights, in float64."""
+"""The importance of a whole network over several steps."""
 
 import pytest
 import torch
@@ -6,140 +6,10 @@ from mmseg.registry import TASK_UTILS
 
 from mmseg_rbc.models.regularizers import (
     EWC,
-    PI,
-    RW,
     ImportanceState,
-    min_max,
     penalty,
     penalty_gradient,
 )
-
-ITERATIONS = 23
-OLD, SEEN = 3, 5
-
-
-def walk(shape, seed: int = 0):
-    """Random weights and gradients of some iterations."""
-    g = torch.Generator().manual_seed(seed)
-
-    def rand():
-        return torch.randn(*shape, generator=g, dtype=torch.float64)
-
-    return [(rand(), rand()) for _ in range(ITERATIONS)], rand()
-
-
-def gather(regularizer, steps, last, previous=None):
-    """Train one tensor and return what goes on."""
-    previous = previous or {}
-    gathered = regularizer.begin(steps[0][0], previous)
-    for count, (theta, gradient) in enumerate(steps):
-        gathered = regularizer.update(gathered, theta, gradient, count)
-    return regularizer.end(gathered, last, previous)
-
-
-def each(tensors, *index):
-    return [t[index].item() for t in tensors]
-
-
-def test_ewc():
-    steps, last = walk((OLD, 2))
-    ended = gather(EWC(), steps, last)
-    later, later_last = walk((SEEN, 2), seed=1)
-    again = gather(EWC(), later, later_last, ended)
-    for i in range(SEEN):
-        for j in range(2):
-            f = 1.0
-            if i < OLD:
-                for g in each([g for _, g in steps], i, j):
-                    f = 0.9 * g**2 + 0.1 * f
-                assert ended['fisher'][i, j].item() == pytest.approx(f)
-            for g in each([g for _, g in later], i, j):
-                f = 0.9 * g**2 + 0.1 * f
-            assert again['fisher'][i, j].item() == pytest.approx(f)
-
-
-def slow_pi(thetas, gradients, last):
-    path = 0.0
-    for k in range(1, len(thetas)):
-        path += gradients[k] * (thetas[k - 1] - thetas[k])
-    return max(0.0, path / ((last - thetas[0]) ** 2 + 1e-20))
-
-
-def test_pi():
-    steps, last = walk((OLD, 2))
-    ended = gather(PI(), steps, last)
-    later, later_last = walk((SEEN, 2), seed=1)
-    again = gather(PI(), later, later_last, ended)
-    for i in range(SEEN):
-        for j in range(2):
-            omega = 0.0
-            if i < OLD:
-                thetas, gradients = (
-                    each(column, i, j) for column in zip(*steps)
-                )
-                omega = slow_pi(thetas, gradients, last[i, j].item())
-                assert ended['omega'][i, j].item() == pytest.approx(omega)
-            thetas, gradients = (each(column, i, j) for column in zip(*later))
-            omega += slow_pi(thetas, gradients, later_last[i, j].item())
-            assert again['omega'][i, j].item() == pytest.approx(omega)
-
-
-def test_pi_is_zero_without_movement():
-    steps, _ = walk((OLD, 2))
-    theta = steps[0][0]
-    still = [(theta.clone(), gradient) for _, gradient in steps]
-    assert not gather(PI(), still, theta)['omega'].any()
-
-
-def slow_rw(thetas, gradients, fisher):
-    score, last = 0.0, thetas[0]
-    for k, (theta, g) in enumerate(zip(thetas, gradients)):
-        if k % 10 == 0:
-            cost = 0.5 * fisher * (theta - last) ** 2 + 1e-8
-            score += g * (last - theta) / cost
-            last = theta
-        fisher = 0.9 * g**2 + 0.1 * fisher
-    return max(0.0, score), fisher
-
-
-def test_rw():
-    steps, last = walk((OLD, 2))
-    ended = gather(RW(), steps, last)
-    later, later_last = walk((SEEN, 2), seed=1)
-    again = gather(RW(), later, later_last, ended)
-    for i in range(SEEN):
-        for j in range(2):
-            fisher, before = 1.0, None
-            if i < OLD:
-                thetas, gradients = (
-                    each(column, i, j) for column in zip(*steps)
-                )
-                before, fisher = slow_rw(thetas, gradients, fisher)
-                assert ended['score'][i, j].item() == pytest.approx(before)
-                assert ended['fisher'][i, j].item() == pytest.approx(fisher)
-            thetas, gradients = (each(column, i, j) for column in zip(*later))
-            score, fisher = slow_rw(thetas, gradients, fisher)
-            if before is not None:
-                score = (score + before) / 2
-            assert again['score'][i, j].item() == pytest.approx(score)
-            assert again['fisher'][i, j].item() == pytest.approx(fisher)
-    assert (ended['score'] > 0).any() and (again['score'] > 0).any()
-
-
-def test_min_max_by_blocks():
-    values = torch.tensor([[1.0, 3.0], [2.0, 5.0], [10.0, 20.0]])
-    expected = torch.tensor([[0, 0.5], [0.25, 1], [0, 1]])
-    torch.testing.assert_close(min_max(values, [2, 1]), expected)
-    torch.testing.assert_close(
-        min_max(values), (values - 1) / 19, rtol=1e-6, atol=0
-    )
-    assert not min_max(torch.ones(3)).any()
-
-
-def test_strength_of_rw_adds_both():
-    fisher, score = torch.tensor([0.0, 1, 4]), torch.tensor([3.0, 1, 2])
-    strength = RW().strength(dict(fisher=fisher, score=score), None)
-    torch.testing.assert_close(strength, torch.tensor([1, 0.25, 1.5]))
 
 
 def test_penalty_and_its_gradient():

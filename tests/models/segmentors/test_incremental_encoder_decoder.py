@@ -4,14 +4,13 @@ import copy
 
 import pytest
 import torch
-from mmengine.config import ConfigDict
 from mmengine.structures import PixelData
 from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
+from model_cases import network, trained_network
 
 from mmseg_rbc.models.losses import balance_weight, pixel_cross_entropy
 from mmseg_rbc.models.outputs import run_network
-from mmseg_rbc.models.teacher import build_teacher
 
 OLD, SEEN = 3, 5
 PLOP = dict(
@@ -29,55 +28,12 @@ RBC = dict(
 )
 
 
-def network(num_classes, aux=False, **kwargs):
-    norm = dict(type='BN')
-    head = dict(
-        type='FCNHead',
-        in_channels=8,
-        in_index=1,
-        channels=6,
-        num_convs=1,
-        num_classes=num_classes,
-        norm_cfg=norm,
-        dropout_ratio=0,
-    )
-    cfg = dict(
-        type='IncrementalEncoderDecoder',
-        backbone=dict(
-            type='ResNet',
-            depth=18,
-            base_channels=4,
-            stem_channels=4,
-            num_stages=2,
-            strides=(1, 2),
-            dilations=(1, 1),
-            out_indices=(0, 1),
-            norm_cfg=norm,
-        ),
-        decode_head=head,
-        test_cfg=ConfigDict(mode='whole'),
-        **kwargs,
-    )
-    if aux:
-        cfg['auxiliary_head'] = dict(head, in_channels=4, in_index=0)
-    return copy.deepcopy(cfg)
-
-
 @pytest.fixture
 def previous(tmp_path):
     """A checkpoint of the previous step."""
 
     def save(aux=False, meta=None):
-        torch.manual_seed(1)
-        model = MODELS.build(network(OLD, aux))
-        model.init_weights()
-        for module in model.modules():
-            if isinstance(module, torch.nn.BatchNorm2d):
-                module.running_mean.normal_()
-                module.running_var.uniform_(0.5, 2)
-                module.weight.data.uniform_(0.5, 2)
-                module.bias.data.normal_()
-        model.decode_head.conv_seg.weight.data.normal_()
+        model = trained_network(OLD, aux)
         path = str(tmp_path / 'previous.pth')
         info = dict(dataset_meta=meta or {})
         torch.save(dict(state_dict=model.state_dict(), meta=info), path)
@@ -218,21 +174,6 @@ def test_each_network_runs_once(previous):
     assert calls == ['student', 'teacher']
 
 
-def test_fused_teacher_equals_the_plain_one(previous):
-    info = previous()
-    state = torch.load(info['checkpoint'])['state_dict']
-    cfg = network(OLD)
-    parts = {k: cfg[k] for k in ('backbone', 'decode_head')}
-    plain = build_teacher(parts, state, OLD, fuse=False)
-    fused = build_teacher(parts, state, OLD, fuse=True)
-    norms = [m for m in fused.modules() if isinstance(m, torch.nn.BatchNorm2d)]
-    assert not norms
-    inputs, _ = batch(3)
-    a, b = run_network(plain, inputs), run_network(fused, inputs)
-    for x, y in zip((*a.feats, a.logits), (*b.feats, b.logits)):
-        assert (x - y).abs().max() <= 1e-5 * x.abs().max()
-
-
 def test_auxiliary_head_grows_and_learns(previous):
     model = build(previous(aux=True), PLOP, aux=True)
     assert model.auxiliary_head.conv_seg.out_channels == SEEN
@@ -240,6 +181,36 @@ def test_auxiliary_head_grows_and_learns(previous):
     assert set(losses) == {'loss_ce', 'loss_pod', 'aux_0.loss_ce'}
     sum(losses.values()).backward()
     assert model.auxiliary_head.conv_seg.weight.grad.abs().sum() > 0
+
+
+def test_loss_weights_of_heads_are_honored(previous):
+    """Also in step 1, on pseudo-labels; only the criterion is weighted."""
+    info = previous(aux=True)
+    plain = build(info, PLOP, aux=True)
+    cfg = network(SEEN, aux=True, method=PLOP, previous=info)
+    loss = dict(type='CrossEntropyLoss', loss_weight=3.0)
+    cfg['decode_head']['loss_decode'] = loss
+    cfg['auxiliary_head']['loss_decode'] = dict(loss, loss_weight=0.4)
+    weighted = MODELS.build(cfg)
+    weighted.init_weights()
+    weighted.load_state_dict(plain.state_dict())
+    weighted.pseudo_labeler.thresholds = plain.pseudo_labeler.thresholds
+    expected, found = plain.loss(*batch()), weighted.loss(*batch())
+    factors = {'loss_ce': 3, 'aux_0.loss_ce': 0.4, 'loss_pod': 1}
+    assert found.keys() == factors.keys()
+    for key, factor in factors.items():
+        assert expected[key] > 0
+        torch.testing.assert_close(found[key], factor * expected[key])
+
+
+@pytest.mark.parametrize('head', ['decode_head', 'auxiliary_head'])
+def test_unused_settings_of_a_head_are_refused_at_build_time(head):
+    cfg = network(SEEN, aux=True)
+    cfg[head]['loss_decode'] = dict(type='DiceLoss')
+    with pytest.raises(
+        ValueError, match=r'loss_decode of FCNHead \(DiceLoss\)'
+    ):
+        MODELS.build(cfg)
 
 
 def test_mixed_precision_is_close_and_finite(previous):

@@ -8,23 +8,18 @@ import os
 import sys
 from pathlib import Path
 
-from mmengine.config import Config
+from helpers import make_tiny_config
 from mmengine.registry import init_default_scope
 
 from mmseg_rbc.engine import run_sequence
 from mmseg_rbc.engine.launch import processes
 
-CONFIGS = Path(__file__).parents[2] / 'configs'
-
 
 def main(data_root: str, work_dir: str, *methods: str) -> None:
     launcher = 'pytorch' if 'WORLD_SIZE' in os.environ else 'none'
     init_default_scope('mmseg')
-    options = {
-        'continual.data_root': data_root,
-        'continual.task': '15-5',
+    changes = {
         'continual.indices': 16,
-        'crop_size': (32, 32),
         'schedule.base': dict(lr=0.05, epochs=4, batch_size=4),
         'schedule.later': dict(lr=0.05, epochs=4, batch_size=4),
         'method.importance.weight': 5.0,
@@ -34,9 +29,7 @@ def main(data_root: str, work_dir: str, *methods: str) -> None:
     }
     with processes(launcher, 0, {}):
         for method in methods:
-            name = f'{method}_fcn-tiny_shapes-15-1-overlapped.py'
-            cfg = Config.fromfile(CONFIGS / method / name)
-            cfg.merge_from_dict(options)
+            cfg, options = make_tiny_config(data_root, method, **changes)
             cfg.launcher = launcher
             run_sequence(cfg, str(Path(work_dir) / method), options=options)
 

@@ -1,0 +1,39 @@
+import numpy as np
+from mmengine.config import ConfigDict
+
+from mmseg_rbc.datasets.wrappers import base_datasets, seed_datasets
+
+
+def test_configs_inside_wrappers():
+    a, b, c = (dict(type='Data', ann_file=name) for name in 'abc')
+    both = dict(type='ConcatDataset', datasets=[b, c])
+    repeated = dict(type='RepeatDataset', times=2, dataset=both)
+    cfg = ConfigDict(type='ConcatDataset', datasets=[a, repeated])
+    found = list(base_datasets(cfg))
+    assert [dataset.ann_file for dataset in found] == ['a', 'b', 'c']
+    assert found[2] is cfg.datasets[1].dataset.datasets[1], 'no copies'
+    assert list(base_datasets(ConfigDict(a))) == [a]
+    assert list(base_datasets(None)) == []
+
+
+class Seeded:
+    seed = None
+
+    def seed_samples(self, seed, epoch):
+        self.seed = (seed, epoch)
+
+
+class Wrapper:
+    def __init__(self, **inside):
+        self.__dict__.update(inside)
+
+
+def test_seeds_reach_data_sets_inside_wrappers():
+    first, second, third = Seeded(), Seeded(), Seeded()
+    both = Wrapper(datasets=[second, third])
+    stock = np.zeros(3)
+    outer = Wrapper(datasets=[first, Wrapper(dataset=both), stock])
+    seed_datasets(outer, 4, 7)
+    assert [d.seed for d in (first, second, third)] == [(4, 7)] * 3
+    seed_datasets(first, 4, 8)
+    assert first.seed == (4, 8) and second.seed == (4, 7)

@@ -1,0 +1,141 @@
+"""Keys of a config that nothing would read are refused."""
+
+import pytest
+from helpers import CONFIGS
+from mmengine.config import Config
+
+from mmseg_rbc.datasets.shapes import CLASSES
+from mmseg_rbc.engine.config_parts import check_parts, config_classes
+
+
+def load(method: str = 'rbc', data: str = 'voc12aug', **options) -> Config:
+    network = 'fcn-tiny' if data == 'shapes' else 'deeplabv3-r101-d16'
+    name = f'{method}_{network}_{data}-15-1-overlapped.py'
+    cfg = Config.fromfile(CONFIGS / method / name)
+    cfg.merge_from_dict(options)
+    return cfg
+
+
+@pytest.mark.parametrize(
+    'key, nearest',
+    [
+        ('continual.settings', 'setting'),
+        ('continual.datroot', 'data_root'),
+        ('method.ballance', 'balance'),
+        ('method.losses.pod.wieght', 'weight'),
+        ('method.losses.consistency.paring', 'pairing'),
+        ('method.pseudo_labeler.estimater', 'estimator'),
+        ('method.pseudo_labeler.adaptve', 'adaptive'),
+        ('method.erase.fil', 'fill'),
+        ('schedule.latter', 'later'),
+        ('schedule.later.epoch', 'epochs'),
+        ('schedule.base.batchsize', 'batch_size'),
+    ],
+)
+def test_unknown_key_is_refused_with_the_nearest(key, nearest):
+    sentence = f"^{key} is unknown: did you mean '{nearest}'\\?; .* takes "
+    with pytest.raises(ValueError, match=sentence):
+        check_parts(load(**{key: 1}))
+
+
+def test_unknown_argument_of_a_regularizer():
+    """RW takes what EWC takes, and an interval."""
+    check_parts(load('rw', **{'method.importance.alpha': 0.5}))
+    check_parts(load('rw', **{'method.importance.interval': 5}))
+    with pytest.raises(ValueError, match='method.importance.interval is unk'):
+        check_parts(load('ewc', **{'method.importance.interval': 5}))
+
+
+@pytest.mark.parametrize(
+    'key, value, sentence',
+    [
+        (
+            'method.criterion.type',
+            'PixelCrossEntropie',
+            "^method.criterion.type='PixelCrossEntropie' is not registered: "
+            "did you mean 'PixelCrossEntropy'",
+        ),
+        (
+            'method.losses.pod.type',
+            'LocalPODLos',
+            "^method.losses.pod.type='LocalPODLos' .* mean 'LocalPODLoss'",
+        ),
+        (
+            'method.erase.type',
+            'NewClassEras',
+            "^method.erase.type='NewClassEras' .* mean 'NewClassErase'",
+        ),
+        (
+            'method.losses.pod',
+            0.1,
+            r'^method.losses.pod is 0.1, expected a dict with a type',
+        ),
+        (
+            'method.criterion',
+            'PixelCrossEntropy',
+            "^method.criterion is 'PixelCrossEntropy', expected a dict",
+        ),
+    ],
+)
+def test_part_that_is_no_registered_class(key, value, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_parts(load(**{key: value}))
+
+
+@pytest.mark.parametrize(
+    'option',
+    [
+        {'continual.indices': 8},
+        {'continual.data_root': 'elsewhere'},
+        {'continual.use_shipped_index': False},
+        {'continual.split_dir': 'splits', 'continual.unseen': 'ignore'},
+        {'continual.ann_file': 'a.txt', 'continual.seed': 3},
+        {'method.pseudo_labeler.adaptive': False},
+        {'method.balance': False, 'method.erase': None},
+        {'schedule.later.batch_size': 12},
+    ],
+    ids=str,
+)
+def test_known_keys_pass(option):
+    check_parts(load(**option))
+
+
+def test_keys_are_those_of_the_data_set():
+    """Only VOC has a shipped index; the step is not for the user to set."""
+    option = {'continual.use_shipped_index': False}
+    with pytest.raises(ValueError, match='continual.use_shipped_index is unk'):
+        check_parts(load(data='shapes', **option))
+    for key in ('step', 'test_mode'):
+        with pytest.raises(ValueError, match=f'continual.{key} is unknown'):
+            check_parts(load(**{f'continual.{key}': 1}))
+
+
+def test_missing_task():
+    cfg = load()
+    del cfg.continual['task']
+    with pytest.raises(ValueError, match='overlapped.py has no continual.tas'):
+        check_parts(cfg)
+
+
+def test_data_that_is_not_continual():
+    cfg = load(**{'train_dataloader.dataset.type': 'PascalVOCDataset'})
+    with pytest.raises(
+        ValueError,
+        match="dataset.type='PascalVOCDataset' is not continual: use .*Mixin",
+    ):
+        check_parts(cfg)
+    cfg = load(**{'train_dataloader.dataset.type': 'ContinualVOC'})
+    with pytest.raises(ValueError, match="mean 'ContinualVOCDataset'"):
+        check_parts(cfg)
+
+
+def test_classes_of_the_training_data():
+    assert config_classes(load(data='shapes')) == list(CLASSES)
+    voc = config_classes(load())
+    assert len(voc) == 21 and voc[:2] == ['background', 'aeroplane']
+    cfg = load(**{'continual.metainfo': dict(classes=['sky', 'sea'])})
+    assert config_classes(cfg) == ['background', 'sky', 'sea']
+    # Inside a wrapper.
+    inner = cfg.train_dataloader.dataset
+    cfg.train_dataloader.dataset = dict(type='RepeatDataset', dataset=inner)
+    assert config_classes(cfg) == ['background', 'sky', 'sea']

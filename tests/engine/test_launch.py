@@ -1,0 +1,140 @@
+"""Process groups, launcher options, and what a Runner shows on the screen."""
+
+import argparse
+import subprocess
+import sys
+
+import pytest
+import torch
+from helpers import free_port, tool_environment
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+
+from mmseg_rbc.engine import run_sequence, step_config
+from mmseg_rbc.engine.launch import (
+    BriefRunner,
+    add_launcher_arguments,
+    build_runner,
+    processes,
+)
+
+GROUPS = """
+import os
+from pathlib import Path
+from types import SimpleNamespace
+import torch
+import torch.distributed as dist
+from mmseg_rbc.engine.launch import processes
+
+def train():
+    '''A model in a cycle, as in a Runner and its hooks.'''
+    model = torch.nn.Linear(2, 2)
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    model(torch.ones(1, 2)).sum().backward()
+    runner = SimpleNamespace(model=model)
+    runner.hook = SimpleNamespace(runner=runner)
+    dist.barrier()
+
+def threads():
+    names = [p.read_text() for p in Path('/proc/self/task').glob('*/comm')]
+    return sum('gloo' in name for name in names)
+
+for number, error in enumerate((None, ValueError, KeyboardInterrupt)):
+    os.environ['MASTER_PORT'] = os.environ[f'PORT_{number}']
+    try:
+        with processes('pytorch', 0, {}):
+            print('in', dist.get_backend(), dist.get_world_size())
+            train()
+            assert threads() > 0
+            if error:
+                raise error('mine')
+    except (ValueError, KeyboardInterrupt) as caught:
+        print(type(caught).__name__, caught)
+    print('out', dist.is_initialized(), threads(), os.environ['LOCAL_RANK'])
+"""
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
+def test_group_ends_also_after_an_error():
+    """A real group of gloo with one process, started three times.
+
+    No thread of it is left, which could abort the process at its exit.
+    """
+    ports = {f'PORT_{number}': str(free_port()) for number in range(3)}
+    done = subprocess.run(
+        [sys.executable, '-c', GROUPS],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=tool_environment(
+            MASTER_ADDR='127.0.0.1', RANK='0', WORLD_SIZE='1', **ports
+        ),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [
+        *('in gloo 1', 'out False 0 0'),
+        *('in gloo 1', 'ValueError mine', 'out False 0 0'),
+        *('in gloo 1', 'KeyboardInterrupt mine', 'out False 0 0'),
+    ]
+
+
+def test_one_process_needs_no_group(monkeypatch):
+    monkeypatch.setenv('LOCAL_RANK', '3')
+    with processes('none', 0, {}):
+        assert not torch.distributed.is_initialized()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='NCCL is used then')
+def test_several_processes_on_a_cpu_need_torchrun(monkeypatch):
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    monkeypatch.delenv('MASTER_ADDR', raising=False)
+    with pytest.raises(RuntimeError, match='need torchrun, .*dist_train.sh'):
+        with processes('slurm', 0, {}):
+            pass
+
+
+def test_launcher_arguments():
+    parser = argparse.ArgumentParser()
+    add_launcher_arguments(parser)
+    args = parser.parse_args([])
+    assert (args.launcher, args.local_rank) == ('none', 0)
+    for spelling in ('--local_rank=3', '--local-rank=3'):
+        args = parser.parse_args(['--launcher', 'pytorch', spelling])
+        assert (args.launcher, args.local_rank) == ('pytorch', 3)
+
+
+def test_dumps_are_in_the_file_but_not_on_the_screen(
+    tiny_config, tmp_path, capfd
+):
+    """Two steps of one epoch: a few lines each on the screen."""
+    cfg, options = tiny_config(
+        'ft', **{'schedule.base.epochs': 1, 'schedule.later.epochs': 1}
+    )
+    run_sequence(cfg, str(tmp_path), options=options)
+    screen = ''.join(capfd.readouterr())
+    for word in ('custom_hooks', 'EpochSeedHook', 'System environment'):
+        assert word not in screen
+        for step in ('step_0', 'step_1'):
+            (log,) = (tmp_path / step).glob('*/*.log')
+            assert word in log.read_text()
+    assert 'step 0/1  Epoch(train)' in screen
+    assert 'step 1/1  Epoch(val)' in screen
+    # Two tables of 16 and 21 classes with their means are most of it.
+    assert len(screen.splitlines()) < 100
+
+
+@RUNNERS.register_module()
+class OwnRunner(Runner):
+    """A Runner that a config may name."""
+
+
+def test_runner_of_a_config(tiny_config, tmp_path):
+    cfg, _ = tiny_config('ft')
+    cfg = step_config(cfg, 0, str(tmp_path))
+    runner = build_runner(cfg)
+    assert type(runner) is BriefRunner
+    assert runner.work_dir == str(tmp_path / 'step_0')
+    cfg.experiment_name = 'own'
+    cfg.runner_type = 'OwnRunner'
+    assert type(build_runner(cfg)) is OwnRunner
+    assert cfg.model.type == 'IncrementalEncoderDecoder', 'it is left as it is'

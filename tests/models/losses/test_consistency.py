@@ -1,0 +1,104 @@
+"""The context term of RBC against loops over pixels."""
+
+import pytest
+import torch
+from mmseg.registry import MODELS
+from model_cases import assert_same, outputs
+
+from mmseg_rbc.models.losses import squared_distance
+from mmseg_rbc.models.losses.consistency import global_mean
+
+
+def consistency_case():
+    student = outputs(5, batch=4, num_views=2)
+    teacher = outputs(3, batch=4, num_views=2, seed=1)
+    g = torch.Generator().manual_seed(3)
+    full = torch.randint(0, 5, (2, 10, 14), generator=g)
+    full[0, :2] = 255
+    erased = full.clone()
+    erased[full >= 3] = 255
+    return student, teacher, torch.cat([full, erased])
+
+
+def test_consistency_of_the_paper():
+    student, teacher, target = consistency_case()
+    loss = MODELS.build(dict(type='ContextConsistencyLoss', weight=0.7))
+    total, count = 0, 0
+    for b in range(2):
+        for y in range(10):
+            for x in range(14):
+                if target[b, y, x] in (1, 2):
+                    count += 1
+                    for c in (1, 2):
+                        a = student.logits[b + 2, c, y, x]
+                        total = total + (a - student.logits[b, c, y, x]) ** 2
+    assert_same(
+        loss(student, teacher, target),
+        0.7 * total / count,
+        [student.small_logits],
+    )
+    (grad,) = torch.autograd.grad(
+        loss(student, teacher, target), student.small_logits
+    )
+    assert grad[:2, 1:3].abs().sum() > 0 and grad[2:, 1:3].abs().sum() > 0
+    assert not grad[:, 0].any() and not grad[:, 3:].any()
+
+
+def test_consistency_as_released():
+    student, teacher, target = consistency_case()
+    loss = MODELS.build(
+        dict(type='ContextConsistencyLoss', pairing='teacher', weight=0.7)
+    )
+    total, count = 0, 0
+    for b in range(4):
+        for y in range(10):
+            for x in range(14):
+                if target[b, y, x] in (1, 2):
+                    count += 1
+                    for c in (0, 1, 2):
+                        a = student.logits[b, c, y, x]
+                        total = total + (a - teacher.logits[b, c, y, x]) ** 2
+    assert_same(
+        loss(student, teacher, target),
+        0.7 * total / count,
+        [student.small_logits],
+    )
+
+
+def test_consistency_without_old_pixels_is_0():
+    student, teacher, target = consistency_case()
+    target = torch.where((target == 1) | (target == 2), 0, target)
+    for pairing in ('student', 'teacher'):
+        loss = MODELS.build(
+            dict(type='ContextConsistencyLoss', pairing=pairing)
+        )
+        assert loss(student, teacher, target).item() == 0
+
+
+def test_distance_of_equal_maps_is_0():
+    x = torch.randn(3, 4, 4)
+    mask = torch.rand(4, 4) > 0.5
+    assert squared_distance(x, x, mask).item() == 0
+
+
+def test_distance_by_hand():
+    first = torch.tensor([[[1.0, 5.0]], [[2.0, 5.0]]])
+    mask = torch.tensor([[True, False]])
+    assert squared_distance(first, torch.zeros_like(first), mask) == 1 + 4
+
+
+def test_mean_over_the_pixels_of_all_processes():
+    """With one process; test_sequence.py compares it with two."""
+    terms = torch.tensor([2.0, 4.0])
+    assert global_mean(terms, torch.tensor(3)) == 2
+    assert global_mean(torch.zeros(2), torch.tensor(0)) == 0
+
+
+def test_consistency_needs_duplets():
+    student, teacher, target = consistency_case()
+    student.num_views = 1
+    loss = MODELS.build(dict(type='ContextConsistencyLoss'))
+    with pytest.raises(ValueError, match='needs image duplets: add erase'):
+        loss(student, teacher, target)
+    with pytest.raises(ValueError, match="pairing='x' is neither"):
+        MODELS.build(dict(type='ContextConsistencyLoss', pairing='x'))

@@ -1,0 +1,88 @@
+"""Local POD against loops over scales, cells, rows and columns."""
+
+import math
+
+import pytest
+import torch
+from mmseg.registry import MODELS
+from model_cases import assert_same, outputs
+
+from mmseg_rbc.models.losses import local_pod_distance
+from mmseg_rbc.models.losses.local_pod import local_pod_embedding
+
+
+def slow_phi(feature: torch.Tensor) -> torch.Tensor:
+    """phi of one image: loops over scales, cells, rows and columns."""
+    height, width = feature.shape[-2:]
+    values = []
+    for s in (1, 2, 4):
+        kh, kw = height // s, width // s
+        for i in range(s):
+            for j in range(s):
+                cell = feature[:, i * kh : (i + 1) * kh, j * kw : (j + 1) * kw]
+                values.append(cell.mean(2).flatten())
+                values.append(cell.mean(1).flatten())
+    return torch.cat(values)
+
+
+@pytest.mark.parametrize('size', [(8, 8), (5, 7), (9, 4), (4, 16)])
+def test_pod_against_loops(size):
+    g = torch.Generator().manual_seed(2)
+    student = torch.randn(3, 2, *size, generator=g).requires_grad_()
+    teacher = torch.randn(3, 2, *size, generator=g)
+    distances = [
+        (slow_phi(t**2) - slow_phi(s**2)).pow(2).sum().sqrt()
+        for s, t in zip(student, teacher)
+    ]
+    expected = sum(distances) / 3
+    assert_same(local_pod_distance(student, teacher), expected, [student])
+
+
+def test_pod_by_hand():
+    """A 1x1 map with one channel: one cell, whose two means are its value."""
+    student, teacher = (
+        torch.full((1, 1, 1, 1), 2.0),
+        torch.full((1, 1, 1, 1), 3.0),
+    )
+    # Scales 2 and 4 have no cell; scale 1 gives (9 - 4) twice.
+    distance = local_pod_distance(student, teacher).item()
+    assert distance == pytest.approx(5 * math.sqrt(2))
+
+
+def test_pod_of_equal_maps_is_0_with_gradient_0():
+    x = torch.randn(2, 3, 6, 6).requires_grad_()
+    distance = local_pod_distance(x, x.detach().clone())
+    (grad,) = torch.autograd.grad(distance, x)
+    assert distance.item() == 0 and (grad == 0).all()
+
+
+def test_pod_embedding_counts():
+    # Per scale and channel: s * s cells with kh + kw means.
+    size = local_pod_embedding(torch.zeros(1, 2, 8, 12)).shape[1]
+    assert size == 2 * (20 + 4 * 10 + 16 * 5)
+
+
+def test_pod_loss_of_all_layers():
+    student, teacher = outputs(7), outputs(4, seed=1)
+    loss = MODELS.build(
+        dict(type='LocalPODLoss', weight=0.3, logits_weight=0.2)
+    )
+
+    def distance(a, b):
+        norms = [
+            (slow_phi(y**2) - slow_phi(x**2)).pow(2).sum().sqrt()
+            for x, y in zip(a, b)
+        ]
+        return sum(norms) / len(norms)
+
+    z = student.small_logits
+    folded = torch.cat(
+        [(z[:, 0] + z[:, 4] + z[:, 5] + z[:, 6])[:, None], z[:, 1:4]], 1
+    )
+    expected = 0.2 * distance(folded, teacher.small_logits)
+    for a, b in zip(student.feats, teacher.feats):
+        expected = expected + 0.3 * distance(a, b)
+    expected = expected + 0.3 * distance(student.embedding, teacher.embedding)
+    expected = expected / 4 * math.sqrt(7 / 3)
+    tensors = [*student.feats, student.embedding, student.small_logits]
+    assert_same(loss(student, teacher, None), expected, tensors)

@@ -1,0 +1,41 @@
+"""A module has its tests in the file of the same name, and the other way."""
+
+from helpers import REPO, TESTS
+
+PACKAGE = REPO / 'mmseg_rbc'
+# One line.
+WITHOUT_TESTS = {'version.py'}
+# Tests of whole runs, of files that are no modules, and of tools.
+OF_NO_MODULE = {
+    'test_configs.py',
+    'test_docs.py',
+    'test_end_to_end.py',
+    'test_layout.py',
+    'test_methods.py',
+    'test_model_index.py',
+    'test_networks.py',
+    'test_processes.py',
+    'tools/test_data_tools.py',
+    'tools/test_result_tools.py',
+    'tools/test_run_benchmark.py',
+    'tools/test_train_tools.py',
+}
+
+
+def test_tests_mirror_the_package():
+    modules = [
+        path.relative_to(PACKAGE)
+        for path in PACKAGE.rglob('*.py')
+        if path.name != '__init__.py'
+    ]
+    assert len(modules) > 40
+    wanted = {
+        path.with_name(f'test_{path.name}').as_posix()
+        for path in modules
+        if path.as_posix() not in WITHOUT_TESTS
+    }
+    found = {
+        path.relative_to(TESTS).as_posix() for path in TESTS.rglob('test_*.py')
+    }
+    assert sorted(wanted - found) == [], 'modules without tests'
+    assert sorted(found - wanted) == sorted(OF_NO_MODULE)

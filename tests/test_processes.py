@@ -1,0 +1,73 @@
+"""Several processes compute what one does."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers import CONFIGS, assert_equal_weights, run_tool, weights
+
+
+def recorded_losses(work_dir: Path) -> list:
+    files = sorted((work_dir / 'step_1').glob('losses_*.json'))
+    return [json.loads(file.read_text()) for file in files]
+
+
+def test_two_processes_equal_one(tiny_root, tmp_path):
+    """Two iterations of RBC: batch 4 + 4 against two times 2 + 2.
+
+    Batch statistics are kept out of it: the backbone uses its running ones
+    and the head has no norm. Crops and order of the images are random.
+    """
+    config = CONFIGS / 'rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py'
+    options = [
+        f'continual.data_root={tiny_root}',
+        'continual.task=15-5',
+        'continual.indices=8',
+        'schedule.base.epochs=4',
+        'schedule.later.epochs=1',
+        'optim_wrapper.optimizer.type=SGD',
+        'optim_wrapper.optimizer.momentum=0.9',
+        'schedule.later.lr=0.1',
+        'model.backbone.norm_eval=True',
+        'model.decode_head.norm_cfg=None',
+        'default_hooks.logger.interval=1',
+        'default_hooks.record.type=RecordLosses',
+        'custom_imports.imports=[mmseg_rbc,helpers]',
+    ]
+    tool = ['train.py', config]
+    common = ['--cfg-options', *options]
+    base = tmp_path / 'base'
+    run_tool(*tool, '--work-dir', base, '--step', 0, *common)
+    logs, finals = [], []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        shutil.copytree(base, folder)
+        args = ['--work-dir', folder, '--step', 1]
+        args += ['--launcher', 'pytorch'] * (processes > 1) + common
+        run_tool(*tool, *args, processes=processes)
+        finals.append(weights(folder / 'step_1/final.pth'))
+        (log,) = folder.glob('step_1/*/*.log')
+        logs.append(log.read_text())
+    assert_equal_weights(*finals, tolerance=1e-5)
+    one, *_ = recorded_losses(tmp_path / '1')
+    two = recorded_losses(tmp_path / '2')
+    assert len(two) == 2 and len(one) == 2
+    for name in ('loss', 'loss_ce', 'loss_pod', 'loss_consistency'):
+        for i, single in enumerate(one):
+            mean = (two[0][i][name] + two[1][i][name]) / 2
+            assert mean == pytest.approx(single[name], rel=1e-5, abs=1e-7)
+    before = weights(base / 'step_0/final.pth')
+    moved = [
+        (finals[0][k] - v).abs().max().item()
+        for k, v in before.items()
+        if v.shape == finals[0][k].shape and v.is_floating_point()
+    ]
+    assert max(moved) > 1e-3, 'two iterations changed the weights'
+    thresholds = [
+        re.search('thresholds of the pseudo-labels: (0.*)', log)[1]
+        for log in logs
+    ]
+    assert thresholds[0] == thresholds[1]
+    assert '[2/2]' in logs[0] and '[2/2]' in logs[1]

@@ -1,0 +1,72 @@
+import os
+
+import pytest
+import torch
+
+from mmseg_rbc.utils.checkpoint import (
+    check_origin,
+    load_checkpoint,
+    network_only,
+    origin,
+    save_checkpoint,
+)
+
+CONTENT = dict(
+    meta=dict(
+        seed=3,
+        dataset_meta=dict(step=1, task='15-1', classes=('bg', 'cat', 'dog')),
+    ),
+    state_dict=dict(weight=torch.arange(3.0)),
+    optimizer=dict(lr=0.1),
+)
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    path = str(tmp_path / 'a' / 'final.pth')
+    save_checkpoint(CONTENT, path)
+    loaded = load_checkpoint(path)
+    assert loaded['state_dict']['weight'].tolist() == [0, 1, 2]
+    assert loaded['meta'] == CONTENT['meta']
+    assert os.listdir(tmp_path / 'a') == ['final.pth']
+
+
+def test_missing_checkpoint_is_named(tmp_path):
+    path = str(tmp_path / 'no.pth')
+    with pytest.raises(FileNotFoundError, match=r'^checkpoint .*no\.pth does'):
+        load_checkpoint(path)
+    with pytest.raises(
+        FileNotFoundError, match=r'^the teacher .*no\.pth .*: train it first$'
+    ):
+        load_checkpoint(path, 'the teacher', 'train it first')
+
+
+def test_network_without_its_training():
+    assert network_only(CONTENT).keys() == {'meta', 'state_dict'}
+
+
+def test_origin_joins_meta_and_metainfo():
+    found = origin(CONTENT)
+    assert (found['seed'], found['step'], found['task']) == (3, 1, '15-1')
+    assert origin({}) == {} and origin(dict(meta=dict(a=1))) == dict(a=1)
+
+
+@pytest.mark.parametrize(
+    'expected, sentence',
+    [
+        (
+            dict(task='10-1'),
+            "x.pth was trained with task '15-1', .* task '10-1': use",
+        ),
+        (dict(step=0), 'trained with step 1, but this step follows step 0'),
+        (
+            dict(classes=['bg', 'dog', 'cat']),
+            r'classes \(3 entries: bg, cat, dog\), .* \(3 entries: bg, dog, c',
+        ),
+    ],
+)
+def test_checkpoint_of_another_step(expected, sentence):
+    good = dict(step=1, task='15-1', classes=['bg', 'cat', 'dog'], more=5)
+    check_origin(CONTENT, 'x.pth', good)
+    check_origin({}, 'x.pth', good)
+    with pytest.raises(ValueError, match=sentence):
+        check_origin(CONTENT, 'x.pth', {**good, **expected})
