@@ -24,8 +24,10 @@ SIZE = 32
 
 
 def test_number_of_configs():
-    """11 methods x (11 benchmarks, tiny), 7 x 2 released, 4 ablations."""
-    assert len(LEAVES) == 11 * 12 + 14 + 4 + 5
+    """11 methods x (11 large benchmarks, shapes, voc128); 7 of RBC as
+    released, its 4 ablations twice; 4 methods on 3 more of voc128.
+    """
+    assert len(LEAVES) == 11 * 13 + 7 + 4 * 2 + 4 * 3
     assert len({path.name for path in LEAVES}) == len(LEAVES)
 
 
@@ -49,7 +51,9 @@ def test_leaf_benchmark_part():
         assert method.parent.name == 'methods'
         parts = bases(benchmark)
         kinds = [part.parent.name for part in parts]
-        assert kinds == ['models', 'datasets', 'schedules', '_base_'], leaf
+        small = ['recipes'] if 'r101' not in leaf.name else []
+        wanted = ['models', 'datasets', 'schedules', *small, '_base_']
+        assert kinds == wanted, leaf
         for part in (method, *parts):
             assert part.is_file() and '_base_' not in part.read_text()
         assert {'task', 'setting'} <= own(leaf)['continual'].keys(), leaf
@@ -58,7 +62,7 @@ def test_leaf_benchmark_part():
 def test_method_files_are_whole():
     """Each states all of its method and nothing else; all are used."""
     files = sorted((CONFIGS / '_base_/methods').glob('*.py'))
-    assert len(files) == 21
+    assert len(files) == 18
     for path in files:
         assert own(path).keys() == {'method'}, path
         assert 'criterion' in own(path)['method'], path
@@ -186,8 +190,15 @@ def test_paper_and_released_differ_as_documented():
     assert paper.balance and not released.get('balance')
     assert paper.losses.consistency.pairing == 'student'
     assert released.losses.consistency.pairing == 'teacher'
-    assert paper.pseudo_labeler.estimator == 'median'
-    assert released.pseudo_labeler.estimator == 'released'
+    for method in (paper, released):
+        assert method.pseudo_labeler.estimator == 'published'
+    erase = [
+        step_config(parts(f'{name}_{tail}'), 1)
+        .train_dataloader.dataset.pipeline[-2]
+        .get('erase_void', False)
+        for name in ('rbc', 'rbc-released')
+    ]
+    assert erase == [False, True]
     assert paper.losses.consistency.weight == 0.01
 
 

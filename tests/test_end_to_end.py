@@ -21,7 +21,8 @@ def make_config(root: str, work_dir: Path, step: int, epochs: int) -> Config:
     cfg.continual.update(task='15-5', data_root=root)
     if step > 0:
         pipeline = cfg.train_dataloader.dataset.pipeline
-        pipeline.insert(-1, dict(type='NewClassErase'))
+        erase = dict(type='NewClassErase', erase_void=True)
+        pipeline.insert(-1, erase)
     cfg.train_dataloader.batch_size = 8
     size = cfg.crop_size
     cfg = step_config(cfg, step)

@@ -20,9 +20,8 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 
-from mmseg_rbc.engine import run_sequence, step_config
+from mmseg_rbc.engine import run_sequence
 from mmseg_rbc.engine.config_parts import PARTS
-from mmseg_rbc.engine.sequence import count_images
 
 
 @pytest.fixture(scope='module')
@@ -59,8 +58,6 @@ def test_work_dir(rbc_run):
         assert [x['epoch'] for x in lines if 'loss' in x] == [1, 2]
         assert done['seconds'] > 0 and done['peak_memory_mb'] > 10
         assert done['seed'] == 0 and done['versions']['torch']
-    counts = [count_images(step_config(cfg, step)) for step in (0, 1)]
-    assert counts == [38, 19]
 
 
 def test_finished_steps_are_skipped(rbc_run):
@@ -89,7 +86,7 @@ def test_checkpoint_is_one_plain_network(rbc_run):
     content = torch.load(path, weights_only=True)
     assert set(content) == {'meta', 'state_dict'}
     step = Config.fromfile(work_dir / 'step_1/config.py')
-    for key in ('method', 'previous'):
+    for key in ('method', 'previous', 'freeze_norm'):
         step.model.pop(key)
     step.model.type = 'EncoderDecoder'
     step.work_dir = str(work_dir / 'stock')

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mmseg_rbc.evaluation.continual_metrics import (
+    context_change,
     forgetting,
     group_means,
     harmonic_mean,
@@ -90,3 +91,19 @@ def test_over_seeds():
     assert table['all'] == dict(mean=2.0, std=2**0.5, values=[1.0, 3.0])
     assert table['new']['mean'] == 4 and math.isnan(table['new']['std'])
     assert math.isnan(over_seeds([dict(a=NAN)])['a']['mean'])
+
+
+def test_context_change():
+    classes = ['background', 'cat', 'dog', 'cow', 'bus']
+    shown = [[], ['dog'], ['cat', 'cow']]
+    first, second = context_change(classes, MATRIX, shown)
+    # In step 1 dog is shown, but has no pixels afterwards.
+    assert first['step'] == 1 and first['shown']['classes'] == ['dog']
+    assert first['shown']['before'] == 40
+    assert math.isnan(first['shown']['after'])
+    assert first['absent'] == dict(classes=['cat'], before=60, after=30)
+    assert second['shown'] == dict(classes=['cat', 'cow'], before=40, after=15)
+    # Dog was not measured before step 2.
+    assert second['absent']['classes'] == []
+    assert context_change(classes, MATRIX, [None] * 3) == []
+    assert context_change(classes, MATRIX, [[], ['cat']])[-1]['step'] == 1

@@ -1,5 +1,6 @@
 """The files of a run: where they are, and which of them count."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,10 @@ def test_summary(tmp_path):
     folder = WorkDir(str(tmp_path))
     with pytest.raises(FileNotFoundError, match='no step of this run'):
         folder.read_summary()
-    folder.write_summary('a task', 2, [dict(step=0)])
+    change = [dict(step=1, shown=dict(before=math.nan))]
+    folder.write_summary('a task', 2, [dict(step=0)], change)
     expected = dict(task='a task', num_steps=2, steps=[dict(step=0)])
+    expected['context_change'] = [dict(step=1, shown=dict(before=None))]
     assert folder.read_summary() == expected
 
 

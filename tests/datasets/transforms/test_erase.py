@@ -16,7 +16,7 @@ def run(num_old=NUM_OLD, labels=LABELS, seed=0, **kwargs):
 
 
 def test_black_by_hand():
-    image, results = run()
+    image, results = run(erase_void=True)
     expected = image.copy()
     expected[IS_NEW] = 0
     np.testing.assert_array_equal(results['img_erased'], expected)
@@ -26,15 +26,15 @@ def test_black_by_hand():
     np.testing.assert_array_equal(results['gt_seg_map'], LABELS)
 
 
-def test_void_may_stay():
-    image, results = run(erase_void=False)
+def test_void_stays_by_default():
+    image, results = run()
     np.testing.assert_array_equal(results['img_erased'][0, 2], image[0, 2])
     assert not results['img_erased'][0, 1].any()
     assert results['gt_erased_map'][0, 2] == 255
 
 
 def test_mean_is_that_of_kept_pixels():
-    image, results = run(fill='mean')
+    image, results = run(fill='mean', erase_void=True)
     mean = np.rint(image[~IS_NEW].astype(float).mean(0))
     assert (results['img_erased'][IS_NEW] == mean).all()
     kept = results['img_erased'][~IS_NEW]
@@ -91,5 +91,5 @@ def test_flipped_views_are_erased_alike():
 def test_unknown_fill():
     with pytest.raises(ValueError, match="fill='white' is unknown: choose"):
         run(fill='white')
-    expected = "NewClassErase(fill='black', erase_void=True, duplicate=False)"
+    expected = "NewClassErase(fill='black', erase_void=False, duplicate=False)"
     assert repr(TRANSFORMS.build(dict(type='NewClassErase'))) == expected

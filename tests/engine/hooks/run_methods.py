@@ -23,6 +23,9 @@ def main(data_root: str, work_dir: str, *methods: str) -> None:
         'schedule.base': dict(lr=0.05, epochs=4, batch_size=4),
         'schedule.later': dict(lr=0.05, epochs=4, batch_size=4),
         'method.importance.weight': 5.0,
+        # PI divides by the smallest of movements: no further factors.
+        'recipe.new_rows_lr': None,
+        'recipe.clip_norm': None,
         # Batch statistics would differ between one process and two.
         'model.backbone.norm_eval': True,
         'model.decode_head.norm_cfg': None,

@@ -67,7 +67,9 @@ def test_estimate_is_the_median_over_background():
         )
         for _ in range(2)
     ]
-    labeler = MODELS.build(dict(type='EntropyPseudoLabeler'))
+    labeler = MODELS.build(
+        dict(type='EntropyPseudoLabeler', estimator='median')
+    )
     found = labeler.estimate(teacher, lambda: batches, num_seen=5)
     values = [[], [], []]
     for images, labels in batches:

@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from mmseg_rbc.models.pseudo_labelers import (
+    HistogramThresholds,
     MedianThresholds,
-    ReleasedThresholds,
+    PublishedThresholds,
 )
-from mmseg_rbc.models.pseudo_labelers.thresholds import released_threshold
+from mmseg_rbc.models.pseudo_labelers.thresholds import histogram_threshold
 
 
 @pytest.mark.parametrize('seed', range(6))
@@ -33,7 +34,7 @@ def test_median_is_exact(seed):
         assert found == max(np.float32(0.001), lower)
 
 
-def slow_released(histogram):
+def slow_published(histogram):
     """The published walk, written from its description."""
     n = sum(histogram)
     if n == 0:
@@ -48,29 +49,53 @@ def slow_released(histogram):
     return max(0.001, b / 100 + (half - running) / histogram[b] / 100)
 
 
-def test_released_by_hand():
+def test_published_by_hand():
     # All 10 in bin 0: half is 5, reached half way through the bin.
-    assert released_threshold([10] + [0] * 99) == pytest.approx(0.005)
+    assert histogram_threshold([10] + [0] * 99, slip=True) == pytest.approx(
+        0.005
+    )
     # 2 in bin 0, 8 in bin 1: bin 0 ends at 2 < 5, the slip adds 0, so bin 1
     # starts at 0: 0.01 + 5 / 8 / 100.
-    value = released_threshold([2, 8] + [0] * 98)
+    value = histogram_threshold([2, 8] + [0] * 98, slip=True)
     assert value == pytest.approx(0.01 + 5 / 8 / 100)
     # Never reached: the sum of bin numbers passes half in an empty bin.
-    assert released_threshold([1000, 1000] + [0] * 98) == pytest.approx(0.01)
-    assert released_threshold([0] * 100) == 0.001
+    assert histogram_threshold(
+        [1000, 1000] + [0] * 98, slip=True
+    ) == pytest.approx(0.01)
+    assert histogram_threshold([0] * 100, slip=True) == 0.001
 
 
 @pytest.mark.parametrize('seed', range(8))
-def test_released_against_the_description(seed):
+def test_published_against_the_description(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 400))
     entropy = torch.from_numpy(rng.random(count).astype(np.float32) ** 4)
     entropy[0] = 1.0
-    estimator = ReleasedThresholds(2, 'cpu')
+    estimator = PublishedThresholds(2, 'cpu')
     classes = torch.zeros(count, dtype=torch.long)
     estimator.update(entropy, classes)
     estimator.end_pass()
     bins = np.minimum((entropy.numpy() * np.float32(100)).astype(int), 99)
     histogram = np.bincount(bins, minlength=100).tolist()
-    expected = [slow_released(histogram), 0.001]
+    expected = [slow_published(histogram), 0.001]
     np.testing.assert_allclose(estimator.thresholds(), expected, rtol=1e-6)
+
+
+def test_histogram_without_the_slip_by_hand():
+    # 2, 2 and 6: half is 5, a sixth into bin 2, which begins after 4.
+    value = histogram_threshold([2, 2, 6] + [0] * 97, slip=False)
+    assert value == pytest.approx(0.02 + 1 / 6 / 100)
+    # The slip counts 0 + 1 before bin 2 instead of 4.
+    value = histogram_threshold([2, 2, 6] + [0] * 97, slip=True)
+    assert value == pytest.approx(0.02 + 4 / 6 / 100)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_histogram_is_the_median_to_a_bin(seed):
+    rng = np.random.default_rng(seed)
+    entropy = torch.from_numpy(rng.random(999).astype(np.float32))
+    estimator = HistogramThresholds(1, 'cpu')
+    estimator.update(entropy, torch.zeros(999, dtype=torch.long))
+    estimator.end_pass()
+    (found,) = estimator.thresholds().tolist()
+    assert found == pytest.approx(entropy.median().item(), abs=0.01)

@@ -1,0 +1,47 @@
+"""What the images of a step hold."""
+
+import numpy as np
+import pytest
+
+from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine.survey import survey_images
+
+
+@pytest.fixture
+def config(tiny_config, write_data):
+    """Four images: old classes 1 to 15, new ones 16 to 20."""
+    values = dict(a=[1, 2], b=[16, 3], c=[16, 20], d=[17, 3, 5], e=[4])
+    root = write_data(
+        {name: np.array([[0, *row]]) for name, row in values.items()}
+    )
+    cfg, _ = tiny_config('ft', **{'continual.data_root': str(root)})
+    cfg.train_dataloader.dataset.ann_file = 'list.txt'
+    return cfg
+
+
+def test_old_classes_beside_new_ones(config):
+    survey = survey_images(step_config(config, 1))
+    assert survey.num_images == 3
+    names = config.continual.metainfo.classes
+    assert survey.shown == [names[3], names[5]]
+
+
+def test_step_0_has_no_old_classes(config):
+    survey = survey_images(step_config(config, 0))
+    assert (survey.num_images, survey.shown) == (4, [])
+
+
+def test_several_data_sets(config):
+    cfg = step_config(config, 1)
+    inner = cfg.train_dataloader.dataset
+    cfg.train_dataloader.dataset = dict(
+        type='ConcatDataset', datasets=[inner, dict(inner, indices=1)]
+    )
+    survey = survey_images(cfg)
+    assert survey.num_images == 4 and len(survey.shown) == 2
+
+
+def test_tiny_data(tiny_config):
+    cfg, _ = tiny_config('ft')
+    counts = [survey_images(step_config(cfg, s)).num_images for s in (0, 1)]
+    assert counts == [38, 19]
