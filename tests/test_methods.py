@@ -1,5 +1,7 @@
 """All eleven methods run 15-1 on synthetic data, from end to end."""
 
+from __future__ import annotations
+
 import json
 import math
 from functools import cache

@@ -174,7 +174,9 @@ def test_student_learns_and_teacher_does_not(run):
         if value.dim() > 1 or 'running' in key
     }
     assert len(moved) > 20
-    assert all(moved.values()), [key for key in moved if not moved[key]]
+    # The recipe of the shapes freezes the statistics of batch norms.
+    for key, has_moved in moved.items():
+        assert has_moved == ('running' not in key), key
 
 
 def test_losses_are_logged_and_fall(run):

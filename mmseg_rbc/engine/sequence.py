@@ -9,8 +9,6 @@ import copy
 import itertools
 import logging
 import os
-import os.path as osp
-import shutil
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,18 +22,14 @@ from mmengine.runner import Runner, weights_to_cpu
 
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
-from mmseg_rbc.utils.checkpoint import (
-    check_origin,
-    load_checkpoint,
-    network_only,
-    save_checkpoint,
-)
+from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
 from mmseg_rbc.utils.environment import (
     peak_memory,
     reset_peak_memory,
     versions,
 )
 
+from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner
 from .step_config import RunConfig
@@ -86,7 +80,7 @@ def run_sequence(
         _check_previous(folder, step, run)
         adopts = step == 0 and init_from and init_from != work_dir
         if adopts:
-            _adopt(str(init_from), folder.step(0), run)
+            adopt_step_0(str(init_from), folder.step(0), run)
         _fit_to_data(step_cfg, images, step)
         record = dict(digests=digests, shown=surveys[step].shown)
         run_step(step_cfg, resume, bool(adopts), record)
@@ -158,6 +152,19 @@ def run_step(
             )
         )
     barrier()
+    loops = (
+        [runner.val_loop]
+        if trained
+        else [
+            runner.train_loop,
+            runner.val_loop,
+        ]
+    )
+    for loop in loops:
+        # A Runner and its hooks refer to each other: its loaders would only
+        # be found by the garbage collector, which is too late to tell their
+        # workers to stop. They would wait for seconds.
+        loop.dataloader = None
 
 
 class LastResult(Hook):
@@ -263,32 +270,3 @@ def save_final(runner: Runner, folder: StepDir) -> None:
         runner.call_hook('before_save_checkpoint', checkpoint=content)
         save_checkpoint(network_only(content), folder.final)
     barrier()
-
-
-def _adopt(source: str, target: StepDir, run: RunConfig) -> None:
-    """Take the network of step 0 from a checkpoint or another work dir."""
-    if osp.isdir(source):
-        source = WorkDir(source).step(0).final
-    if not osp.isfile(source):
-        raise FileNotFoundError(
-            f'--init-from: {source} does not exist, expected a checkpoint of '
-            'step 0 or a work dir with a finished step 0'
-        )
-    if is_main_process() and osp.abspath(source) != osp.abspath(target.final):
-        content = load_checkpoint(source)
-        check_origin(content, source, run.identity(0))
-        if run.method.get('importance'):
-            _adopt_importance(StepDir.of(source), target)
-        save_checkpoint(network_only(content), target.final)
-    barrier()
-
-
-def _adopt_importance(source: StepDir, target: StepDir) -> None:
-    if not osp.isfile(source.importance):
-        raise FileNotFoundError(
-            f'--init-from: {source.importance} does not exist, but this '
-            'method needs the importance of the weights in step 0: take it '
-            'from a run of the same method, or train step 0'
-        )
-    os.makedirs(target.path, exist_ok=True)
-    shutil.copyfile(source.importance, target.importance)

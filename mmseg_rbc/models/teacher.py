@@ -45,18 +45,19 @@ def build_teacher(
 
 def _fused(teacher: EncoderDecoder) -> EncoderDecoder:
     """Merge batch norms, unless a module runs them in another order."""
-    fused = fuse_conv_bn(copy.deepcopy(teacher)).eval()
-    fused.requires_grad_(False)
     # Any picture will do; 65 is odd, so paddings of all strides are tried.
     picture = torch.linspace(-2, 2, 3 * 65 * 97).reshape(1, 3, 65, 97)
-    with torch.no_grad():
-        try:
+    try:
+        fused = fuse_conv_bn(copy.deepcopy(teacher)).eval()
+        fused.requires_grad_(False)
+        with torch.no_grad():
             expected, found = (
                 network(picture, mode='tensor') for network in (teacher, fused)
             )
-        except RuntimeError as error:
-            print_log(f'the teacher is not fused: {error}', 'current')
-            return teacher
+    except (AttributeError, RuntimeError) as error:
+        # A norm that is not behind its convolution, or is read elsewhere.
+        print_log(f'the teacher is not fused: {error}', 'current')
+        return teacher
     if torch.allclose(found, expected, rtol=1e-3, atol=1e-4):
         return fused
     print_log('the teacher is not fused: its output would change', 'current')

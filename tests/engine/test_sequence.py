@@ -1,6 +1,7 @@
 """Whole sequences with real Runners."""
 
 import json
+import multiprocessing
 import re
 import shutil
 import time
@@ -254,3 +255,19 @@ def test_tensorboard_of_each_step(rbc_run, tiny_config, tmp_path):
     run_sequence(cfg, str(tmp_path), options=options)
     (events,) = (tmp_path / 'step_1').glob('*/vis_data/events.out.*')
     assert b'loss_ce' in events.read_bytes()
+
+
+def test_workers_end_with_their_step(rbc_run, tiny_config, tmp_path):
+    """Persistent workers would wait for seconds before they end."""
+    work_dir, *_ = rbc_run
+    shutil.copytree(work_dir / 'step_0', tmp_path / 'step_0')
+    workers = dict(num_workers=1, persistent_workers=True)
+    options = {
+        f'{phase}_dataloader.{key}': value
+        for phase in ('train', 'val')
+        for key, value in workers.items()
+    }
+    cfg, options = tiny_config('ft', **options)
+    assert not multiprocessing.active_children()
+    run_sequence(cfg, str(tmp_path), options=options)
+    assert not multiprocessing.active_children()

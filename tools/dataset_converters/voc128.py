@@ -68,7 +68,8 @@ def main() -> None:
             paths = [
                 osp.join(args.voc_root, folder, n + ending) for n in every
             ]
-            check_files(paths, folder, 'VOC 2012 trainaug and val')
+            what = 'image' if ending == '.jpg' else 'mask'
+            check_files(paths, what, 'VOC 2012 trainaug and val')
     except FileNotFoundError as error:
         raise SystemExit(str(error)) from None
     lists = osp.join(args.out, 'ImageSets', 'Segmentation')

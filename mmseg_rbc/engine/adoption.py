@@ -1,0 +1,55 @@
+"""Share step 0 between runs."""
+
+from __future__ import annotations
+
+import os
+import os.path as osp
+import shutil
+
+from mmengine.dist import barrier, is_main_process
+
+from mmseg_rbc.runs import StepDir, WorkDir
+from mmseg_rbc.utils.checkpoint import (
+    check_origin,
+    load_checkpoint,
+    network_only,
+    save_checkpoint,
+)
+
+from .step_config import RunConfig
+
+
+def adopt_step_0(source: str, target: StepDir, run: RunConfig) -> None:
+    """Take the network of step 0 from a checkpoint or another work dir.
+
+    Args:
+        source: The checkpoint, or the work dir.
+        target: The folder of step 0.
+        run: The run that step 0 is for; it must be of the same classes,
+            setting and criterion.
+    """
+    if osp.isdir(source):
+        source = WorkDir(source).step(0).final
+    if not osp.isfile(source):
+        raise FileNotFoundError(
+            f'--init-from: {source} does not exist, expected a checkpoint of '
+            'step 0 or a work dir with a finished step 0'
+        )
+    if is_main_process() and osp.abspath(source) != osp.abspath(target.final):
+        content = load_checkpoint(source)
+        check_origin(content, source, run.identity(0))
+        if run.method.get('importance'):
+            _adopt_importance(StepDir.of(source), target)
+        save_checkpoint(network_only(content), target.final)
+    barrier()
+
+
+def _adopt_importance(source: StepDir, target: StepDir) -> None:
+    if not osp.isfile(source.importance):
+        raise FileNotFoundError(
+            f'--init-from: {source.importance} does not exist, but this '
+            'method needs the importance of the weights in step 0: take it '
+            'from a run of the same method, or train step 0'
+        )
+    os.makedirs(target.path, exist_ok=True)
+    shutil.copyfile(source.importance, target.importance)
