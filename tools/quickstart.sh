@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install, make a small synthetic data set, run the six steps of task 15-1 with
-# RBC and with fine-tuning on the CPU, print both results, and make a report
-# with pictures.
+# FT, MiB, PLOP and RBC, and Joint, on the CPU, print the results, and make a
+# report with pictures.
 #
 # Everything is in data/shapes and work_dirs/quickstart. What is finished is
 # not run again: a quick start that was stopped continues.
@@ -22,12 +22,12 @@ fi
 python tools/analysis_tools/browse_duplets.py \
     "configs/rbc/rbc_$benchmark.py" --out "$out/duplets.png"
 
-echo "2/4 training: RBC and fine-tuning, step by step (about five minutes)"
-python tools/run_benchmark.py "configs/rbc/rbc_$benchmark.py" \
-    "configs/ft/ft_$benchmark.py" --work-dir "$out"
+echo "2/4 training: FT, MiB, PLOP, RBC and Joint (about six minutes)"
+python tools/run_benchmark.py configs/{ft,mib,plop,rbc,joint}/*_"$benchmark.py" \
+    --work-dir "$out"
 
-echo "3/4 context bias of both networks (log: $out/context_bias.log)"
-for method in rbc ft; do
+echo "3/4 context bias of the networks (log: $out/context_bias.log)"
+for method in ft mib plop rbc; do
     python tools/analysis_tools/context_bias.py \
         "$out/${method}_$benchmark/seed_0/step_5/final.pth"
 done > "$out/context_bias.log" 2>&1

@@ -18,8 +18,9 @@ def start(tiny_run, tiny_config, tmp_path):
 
     def build(method: str, **options) -> Runner:
         cfg, options = tiny_config(method, **options)
-        if 'pseudo_labeler' in cfg.method:
-            cfg.method.pseudo_labeler.estimator = 'median'
+        labeler = cfg.method.get('pseudo_labeler', {})
+        if labeler.get('type') == 'EntropyPseudoLabeler':
+            labeler.estimator = 'median'
         previous = str(tiny_run / 'step_0/final.pth')
         cfg = step_config(cfg, 1, str(tmp_path), previous, options=options)
         cfg.experiment_name = f'{method}_{tmp_path.name}'
