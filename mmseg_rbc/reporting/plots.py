@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 INK = '#222222'
+# Letters in one line of a legend; figures are 7 inches wide.
+LEGEND_WIDTH = 90
 # Readable on white and on black, and apart for color-blind readers
 # (P. Tol's "bright" scheme).
 COLORS = (
@@ -186,12 +188,15 @@ def draw_bars(
 
 
 def _legend(axes: Axes, number: int) -> None:
-    """Put the names of so many runs above a figure."""
+    """Name the runs above the axes, in as many columns as names allow."""
     if number:
+        _, names = axes.get_legend_handles_labels()
+        longest = max((len(name) for name in names), default=0)
+        columns = LEGEND_WIDTH // (longest + 6)
         axes.legend(
             loc='lower center',
             bbox_to_anchor=(0.5, 1),
-            ncols=min(number, 3),
+            ncols=max(min(number, 3, columns), 1),
             frameon=False,
             fontsize=9,
         )
