@@ -1,7 +1,7 @@
 r"""Run many sequences: every config with every seed, what is missing of them.
 
 Runs with the same step 0 train it once. Stop it whenever you like: the same
-command goes on where it was. For example:
+command continues where it was. For example:
 
   python tools/run_benchmark.py \
       configs/*/*_voc12aug-15-1-overlapped.py --seeds 0 1 2 --devices 0 1 2 3
