@@ -71,9 +71,9 @@ def run_sequence(
     surveys = [survey_images(step_cfg) for step_cfg in configs]
     images = [survey.num_images for survey in surveys]
     for step in range(len(configs)) if steps is None else steps:
+        done = read_finished(folder, step, run)
         step_cfg = configs[step]
         digests = training_digests(step_cfg, get_world_size())
-        done = read_finished(folder, step, run)
         if done:
             _say_skipped(step, done, digests)
             continue
@@ -183,10 +183,12 @@ class LastResult(Hook):
 def read_finished(folder: WorkDir, step: int, run: RunConfig) -> dict | None:
     """Return what ``finished.json`` says of a step, None without it.
 
-    Raises if the step was run with another task, order or setting.
+    Raises if the task has no such step, or if the step was run with another
+    task, order or setting.
     """
+    expected = run.identity(step)
     done = folder.step(step).read_finished()
-    for key, value in run.identity(step).items() if done else ():
+    for key, value in expected.items():
         if done and done.get(key) != value:
             raise ValueError(
                 f'{folder.step(step).finished} is of {key} {done.get(key)!r}, '

@@ -192,6 +192,13 @@ def test_step_0_is_shared(rbc_run, tiny_config, tmp_path):
         run_sequence(cfg, str(tmp_path / 'x'), init_from='nowhere')
 
 
+@pytest.mark.parametrize('step', [-1, 2])
+def test_step_that_the_task_has_not(tiny_config, tmp_path, step):
+    cfg, options = tiny_config('ft')
+    with pytest.raises(ValueError, match=f'steps 0 to 1, got step {step}'):
+        run_sequence(cfg, str(tmp_path), steps=[step], options=options)
+
+
 def test_step_without_predecessor(tiny_config, tmp_path):
     cfg, options = tiny_config('ft')
     with pytest.raises(FileNotFoundError, match='step 1 starts from step 0'):
