@@ -37,10 +37,17 @@ class GradientShareHook(Hook):
             return
         model = runner.model
         model = model.module if is_model_wrapper(model) else model
-        with unnoticed(model), runner.optim_wrapper.optim_context(model):
-            batch = copy.deepcopy(data_batch)
-            data = model.data_preprocessor(batch, training=True)
-            norms = gradient_norms(model, model.loss(**data))
+        try:
+            with unnoticed(model), runner.optim_wrapper.optim_context(model):
+                batch = copy.deepcopy(data_batch)
+                data = model.data_preprocessor(batch, training=True)
+                norms = gradient_norms(model, model.loss(**data))
+        except RuntimeError as error:
+            # Activation checkpointing (with_cp) gives no partial gradients,
+            # and memory may be short: no reason to end a training.
+            what = str(error).splitlines()[0]
+            runner.logger.info(f'the share of each loss is not known: {what}')
+            return
         total = sum(norms.values()) or 1.0
         shares = ', '.join(
             f'{name} {100 * norm / total:.0f} % (norm {norm:.3g})'

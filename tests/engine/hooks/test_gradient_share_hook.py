@@ -67,3 +67,16 @@ def test_a_run_with_it_ends_the_same(tiny_run, tiny_config, tmp_path):
         for ce, norm, pod in found:
             assert int(ce) + int(pod) in (99, 100, 101) and float(norm) > 0
     assert_equal_weights(*finals)
+
+
+def test_activation_checkpointing_is_no_obstacle(
+    tiny_run, tiny_config, tmp_path
+):
+    shutil.copytree(tiny_run / 'step_0', tmp_path / 'step_0')
+    cfg, options = tiny_config('plop', **{'model.backbone.with_cp': True})
+    for hook in cfg.custom_hooks:
+        if hook.type == 'GradientShareHook':
+            hook.iteration = 1
+    assert len(run_sequence(cfg, str(tmp_path), options=options)) == 2
+    (log,) = (tmp_path / 'step_1').glob('*/*.log')
+    assert 'the share of each loss is not known: ' in log.read_text()

@@ -86,3 +86,43 @@ def test_pod_loss_of_all_layers():
     expected = expected / 4 * math.sqrt(7 / 3)
     tensors = [*student.feats, student.embedding, student.small_logits]
     assert_same(loss(student, teacher, None), expected, tensors)
+
+
+def test_relative_distance_by_hand():
+    """Of each image by itself, then the mean."""
+    g = torch.Generator().manual_seed(0)
+    student, teacher = torch.rand(2, 3, 4, 8, 8, generator=g)
+    expected = []
+    for a, b in zip(student, teacher):
+        phi_a, phi_b = (local_pod_embedding(x[None] ** 2)[0] for x in (a, b))
+        expected.append((phi_b - phi_a).norm() / phi_b.norm())
+    found = local_pod_distance(student, teacher, relative=True)
+    torch.testing.assert_close(found, torch.stack(expected).mean())
+
+
+@pytest.mark.parametrize('scale', [1e-3, 7.0])
+def test_relative_distance_does_not_depend_on_the_network(scale):
+    """Scale of the features, number of channels and size of the map."""
+    g = torch.Generator().manual_seed(1)
+    student, teacher = torch.rand(2, 2, 3, 8, 8, generator=g)
+    base = local_pod_distance(student, teacher, relative=True)
+    assert base > 0.1
+    for change in (
+        lambda x: scale * x,
+        lambda x: x.repeat(1, 5, 1, 1),
+        lambda x: x.repeat_interleave(2, -1).repeat_interleave(2, -2),
+    ):
+        found = local_pod_distance(
+            change(student), change(teacher), relative=True
+        )
+        torch.testing.assert_close(found, base, rtol=1e-4, atol=0)
+        plain = local_pod_distance(change(student), change(teacher))
+        before = local_pod_distance(student, teacher)
+        assert not torch.isclose(plain, before, rtol=0.05), 'absolute'
+
+
+def test_relative_distance_of_a_silent_teacher_is_finite():
+    student = torch.ones(1, 2, 4, 4, requires_grad=True)
+    same = local_pod_distance(0 * student, torch.zeros(1, 2, 4, 4), True)
+    same.backward()
+    assert same == 0 and torch.isfinite(student.grad).all()
