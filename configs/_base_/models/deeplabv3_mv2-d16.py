@@ -3,7 +3,7 @@
 # The heads get their num_classes in each step.
 model = dict(
     type='IncrementalEncoderDecoder',
-    # 1.6 times as fast on a CPU.
+    # Faster on a CPU.
     channels_last=True,
     data_preprocessor=dict(
         type='DupletDataPreProcessor',
