@@ -9,6 +9,7 @@ task 15-1 each new class arrives beside an old one.
 from __future__ import annotations
 
 import os.path as osp
+from typing import Callable
 
 import cv2
 import numpy as np
@@ -54,12 +55,35 @@ def make_shapes(
     """Write the data set; the same arguments give the same pixels.
 
     Args:
-        root: Folder that gets ``JPEGImages``, ``SegmentationClassAug`` and
-            ``ImageSets/Segmentation/{trainaug,val}.txt``.
+        root: See :func:`write_scenes`.
         num_train: Training images.
         num_val: Validation images.
         size: Height and width.
         seed: Seed; image i depends on nothing but ``(seed, i)`` and the size.
+    """
+
+    def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([seed, number])
+        return draw_scene(rng, number, size)
+
+    write_scenes(root, num_train, num_val, draw)
+
+
+def write_scenes(
+    root: str,
+    num_train: int,
+    num_val: int,
+    draw: Callable[[int], tuple[np.ndarray, np.ndarray]],
+) -> None:
+    """Write images and masks in VOC layout.
+
+    Args:
+        root: Folder that gets ``JPEGImages``, ``SegmentationClassAug`` and
+            ``ImageSets/Segmentation/{trainaug,val}.txt``.
+        num_train: Training images; the first ones.
+        num_val: Validation images.
+        draw: Returns image and labels by the number of the image, see
+            :func:`draw_scene`.
     """
     folders = [
         osp.join(root, name)
@@ -74,7 +98,7 @@ def make_shapes(
     names = [f'shapes_{i:06d}' for i in range(num_train + num_val)]
     colors = np.array(make_palette(256), np.uint8).ravel().tolist()
     for i in track(range(len(names)), 'drawing shapes', len(names)):
-        image, labels = draw_scene(np.random.default_rng([seed, i]), i, size)
+        image, labels = draw(i)
         jpeg = osp.join(folders[0], names[i] + '.jpg')
         cv2.imwrite(jpeg, image, [cv2.IMWRITE_JPEG_QUALITY, 95])
         mask = Image.fromarray(labels)
@@ -96,19 +120,37 @@ def draw_scene(
         labels with void (255) around every object.
     """
     classes = _draw_classes(rng, number % NUM_CLASSES + 1)
-    image = _draw_ground(rng, classes[0], size)
+    kind = classes[0] % len(GROUNDS)
+    if rng.random() >= HOME_RATE:
+        kind = int(rng.integers(len(GROUNDS)))
+    image = draw_ground(rng, kind, size)
     labels = np.zeros(size, np.uint8)
     for class_id in classes:
-        form = _draw_form(rng, (class_id - 1) // len(TEXTURES), size)
-        skin = _draw_skin(rng, class_id, size)
-        inside = form > 0
-        image[inside] = skin[inside]
-        kernel = np.ones((3, 3), np.uint8)
-        edge = cv2.morphologyEx(form, cv2.MORPH_GRADIENT, kernel) > 0
-        labels[inside] = class_id
-        labels[edge] = IGNORE_INDEX
+        radius = rng.uniform(0.18, 0.3) * min(size)
+        center = rng.uniform(radius, np.array(size[::-1]) - radius)
+        form, texture = divmod(class_id - 1, len(TEXTURES))
+        hue = 180 / NUM_CLASSES * (class_id * 7 % NUM_CLASSES)
+        silhouette = draw_form(rng, FORMS[form], center, radius, size)
+        skin = draw_skin(rng, TEXTURES[texture], hue, 220, size)
+        paint(image, labels, silhouette, skin, class_id)
     image += rng.normal(0, 8, image.shape)
     return image.clip(0, 255).astype(np.uint8), labels
+
+
+def paint(
+    image: np.ndarray,
+    labels: np.ndarray,
+    silhouette: np.ndarray,
+    skin: np.ndarray,
+    class_id: int,
+) -> None:
+    """Put an object into image and labels, with void (255) around it."""
+    inside = silhouette > 0
+    image[inside] = skin[inside]
+    kernel = np.ones((3, 3), np.uint8)
+    edge = cv2.morphologyEx(silhouette, cv2.MORPH_GRADIENT, kernel) > 0
+    labels[inside] = class_id
+    labels[edge] = IGNORE_INDEX
 
 
 def _draw_classes(rng: np.random.Generator, first: int) -> list[int]:
@@ -121,32 +163,30 @@ def _draw_classes(rng: np.random.Generator, first: int) -> list[int]:
     return classes
 
 
-def _draw_ground(
-    rng: np.random.Generator, class_id: int, size: tuple[int, int]
+def draw_ground(
+    rng: np.random.Generator, kind: int, size: tuple[int, int]
 ) -> np.ndarray:
-    """Return a cloudy ``(H, W, 3)`` float ground, mostly the class's own."""
-    kind = class_id % len(GROUNDS)
-    if rng.random() >= HOME_RATE:
-        kind = int(rng.integers(len(GROUNDS)))
+    """Return a cloudy ``(H, W, 3)`` float ground in two colors."""
     coarse = rng.random((6, 8), np.float32)
     mix = cv2.resize(coarse, size[::-1], interpolation=cv2.INTER_CUBIC)
     light, dark = GROUNDS[kind]
     return light + np.clip(mix, 0, 1)[..., None] * (dark - light)
 
 
-def _draw_form(
-    rng: np.random.Generator, form: int, size: tuple[int, int]
+def draw_form(
+    rng: np.random.Generator,
+    form: str,
+    center: np.ndarray,
+    radius: float,
+    size: tuple[int, int],
 ) -> np.ndarray:
-    """Return a ``(H, W)`` uint8 silhouette: 255 inside."""
-    radius = rng.uniform(0.18, 0.3) * min(size)
-    low = np.array([radius, radius])
-    center = rng.uniform(low, np.array(size[::-1]) - low)
+    """Return a ``(H, W)`` uint8 silhouette around (x, y): 255 inside."""
     canvas = np.zeros(size, np.uint8)
-    if FORMS[form] == 'disk':
+    if form == 'disk':
         middle = tuple(int(c) for c in np.rint(center))
         cv2.circle(canvas, middle, round(radius), 255, -1)
         return canvas
-    angles, radii = _corners(FORMS[form])
+    angles, radii = _corners(form)
     angles = angles + rng.uniform(-0.3, 0.3)
     offsets = np.stack([np.sin(angles), -np.cos(angles)], 1)
     corners = center + radius * radii[:, None] * offsets
@@ -166,11 +206,14 @@ def _corners(form: str) -> tuple[np.ndarray, np.ndarray]:
     return np.arange(count) * 2 * np.pi / count + np.pi / 4, np.ones(count)
 
 
-def _draw_skin(
-    rng: np.random.Generator, class_id: int, size: tuple[int, int]
+def draw_skin(
+    rng: np.random.Generator,
+    texture: str,
+    hue: float,
+    saturation: float,
+    size: tuple[int, int],
 ) -> np.ndarray:
-    """Return the ``(H, W, 3)`` float texture of a class."""
-    texture = TEXTURES[(class_id - 1) % len(TEXTURES)]
+    """Return a ``(H, W, 3)`` float texture about a hue (0 to 180)."""
     y, x = np.mgrid[: size[0], : size[1]] + rng.uniform(0, 8, (2, 1, 1))
     period = rng.uniform(6, 9)
     dark = {
@@ -180,9 +223,8 @@ def _draw_skin(
         'dotted': np.hypot(x % period - period / 2, y % period - period / 2)
         < period / 4,
     }[texture]
-    hue = 180 / NUM_CLASSES * (class_id * 7 % NUM_CLASSES)
     hue = (hue + rng.uniform(-2, 2)) % 180
     value = rng.uniform(190, 250)
-    pair = np.array([[[hue, 220, value], [hue, 220, 0.45 * value]]], np.uint8)
-    colors = cv2.cvtColor(pair, cv2.COLOR_HSV2BGR)[0].astype(np.float32)
-    return colors[dark.astype(int)]
+    pair = [[hue, saturation, value], [hue, saturation, 0.45 * value]]
+    colors = cv2.cvtColor(np.array([pair], np.uint8), cv2.COLOR_HSV2BGR)[0]
+    return colors.astype(np.float32)[dark.astype(int)]

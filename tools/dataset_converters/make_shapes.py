@@ -1,7 +1,12 @@
-"""Make the synthetic data set of textured shapes, in VOC layout."""
+"""Make a synthetic data set of shapes, in VOC layout.
+
+Twenty kinds of textured shapes; or, with --context, thirteen of which eight
+are told apart by their neighbors only (see docs/context.md).
+"""
 
 import argparse
 
+from mmseg_rbc.datasets.context_shapes import make_context_shapes
 from mmseg_rbc.datasets.shapes import make_shapes
 
 
@@ -20,13 +25,22 @@ def main() -> None:
         nargs=2,
         default=(96, 128),
         metavar=('HEIGHT', 'WIDTH'),
-        help='pixels',
+        help='pixels; with --context always 96 x 96',
+    )
+    parser.add_argument(
+        '--context',
+        choices=['biased', 'even'],
+        help='shapes told apart by their neighbors: a new class always beside '
+        'the same kind of neighbor in training, or beside all',
     )
     parser.add_argument('--seed', type=int, default=0)
     args = parser.parse_args()
-    make_shapes(
-        args.out, args.num_train, args.num_val, tuple(args.size), args.seed
-    )
+    numbers = (args.num_train, args.num_val)
+    if args.context:
+        bias = args.context == 'biased'
+        make_context_shapes(args.out, *numbers, bias, args.seed)
+    else:
+        make_shapes(args.out, *numbers, tuple(args.size), args.seed)
     print(f'wrote {args.num_train} + {args.num_val} images to {args.out}')
 
 

@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/context.py',
+    '../_base_/methods/rbc-double.py',
+]
+continual = dict(task='10-1', setting='disjoint')
