@@ -30,6 +30,7 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     base_criterion=MODELS,
     criterion=MODELS,
     classifier_init=None,
+    new_share=None,
     pseudo_labeler=MODELS,
     balance=None,
     losses=None,
@@ -42,6 +43,7 @@ SCHEDULE_KEYS = ('lr', 'epochs', 'batch_size')
 RECIPE_KEYS = (
     'freeze_norm',
     'relative_pod',
+    'new_share',
     'new_rows_lr',
     'warmup_iters',
     'clip_norm',

@@ -5,6 +5,7 @@
     recipe = dict(
         freeze_norm=True,  # running statistics of batch norms stay
         relative_pod=1.0,  # POD relative to the teacher, with this weight
+        new_share=0.1,  # of background's probability, for the new classes
         new_rows_lr=5.0,  # new rows of the classifier learn faster
         warmup_iters=10,  # the learning rate rises over so many iterations
         clip_norm=1.0,  # gradients are clipped to this norm
@@ -34,6 +35,9 @@ def apply_recipe(cfg: Config) -> None:
         if weight and loss['type'] == 'LocalPODLoss':
             share = LOGITS_SHARE * weight
             loss.update(relative=True, weight=weight, logits_weight=share)
+    method = cfg.model.method
+    if recipe.get('new_share') and method.get('classifier_init') == 'balanced':
+        method.new_share = recipe['new_share']
     if recipe.get('new_rows_lr'):
         hook = dict(type='NewRowsHook', factor=recipe['new_rows_lr'])
         cfg.custom_hooks = [*cfg.get('custom_hooks', []), hook]

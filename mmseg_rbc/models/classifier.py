@@ -82,6 +82,7 @@ def grow_state_dict(
     old: Mapping[str, Tensor],
     new: Mapping[str, Tensor],
     initialization: str,
+    new_share: float | None = None,
 ) -> dict[str, Tensor]:
     """Fit the weights of step t-1 into the network of step t.
 
@@ -90,9 +91,11 @@ def grow_state_dict(
         new: State of the new one, K classes, freshly initialized.
         initialization: Of the N = K - O new rows of each ``conv_seg``.
             ``random`` keeps the fresh ones. ``balanced`` (MiB, eq. 8 and 9)
-            copies the background row and sets all new biases and that of
-            background to ``b_0 - ln(N + 1)``, so that the new classes share
-            the probability of background.
+            copies the background row, so that the new classes share the
+            probability of background: together they get the part s of it,
+            with biases ``b_0 + ln(s / N)``, and that of background becomes
+            ``b_0 + ln(1 - s)``.
+        new_share: s; equal parts, ``N / (N + 1)``, by default, as in MiB.
 
     Returns:
         A state for the new network.
@@ -107,7 +110,9 @@ def grow_state_dict(
         if old[key].shape == fresh.shape:
             grown[key] = old[key]
         elif is_classifier(key) and old[key].shape[1:] == fresh.shape[1:]:
-            grown[key] = _grow(old[key], fresh, initialization)
+            grown[key] = _grow(
+                old[key], fresh, initialization, new_share
+            )
         else:
             raise ValueError(
                 f'weight {key!r} has shape {tuple(old[key].shape)} in the '
@@ -117,16 +122,18 @@ def grow_state_dict(
     return grown
 
 
-def _grow(old: Tensor, fresh: Tensor, initialization: str) -> Tensor:
+def _grow(
+    old: Tensor, fresh: Tensor, initialization: str, new_share: float | None
+) -> Tensor:
     """Put the old rows first; a vector is a bias."""
     num_old, num_new = len(old), len(fresh) - len(old)
     grown = fresh.detach().clone()
     grown[:num_old] = old
     if initialization == 'balanced':
         if grown.dim() == 1:
-            shared = old[0] - math.log(num_new + 1)
-            grown[0] = shared
-            grown[num_old:] = shared
+            share = new_share or num_new / (num_new + 1)
+            grown[0] += math.log(1 - share)
+            grown[num_old:] = old[0] + math.log(share / num_new)
         else:
             grown[num_old:] = old[:1]
     return grown

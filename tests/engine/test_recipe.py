@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import Stop, assert_equal_weights, weights
 from mmengine.config import Config
+from mmseg.registry import MODELS
 
 from mmseg_rbc.engine import run_sequence, step_config
 
@@ -13,6 +14,7 @@ CONFIGS = Path(__file__).parents[2] / 'configs'
 SWITCHES = dict(
     freeze_norm=True,
     relative_pod=0.4,
+    new_share=0.1,
     new_rows_lr=5.0,
     warmup_iters=3,
     clip_norm=2.0,
@@ -32,6 +34,7 @@ def test_every_switch_reaches_later_steps():
     pod = cfg.model.method.losses.pod
     assert (pod.relative, pod.weight) == (True, 0.4)
     assert pod.logits_weight == pytest.approx(0.02)
+    assert cfg.model.method.new_share == 0.1
     assert cfg.custom_hooks[-1] == dict(type='NewRowsHook', factor=5.0)
     rise, poly = cfg.param_scheduler
     assert (rise.type, rise.end) == ('LinearLR', 3)
@@ -44,6 +47,7 @@ def test_step_0_and_configs_without_a_recipe_are_untouched():
     for cfg in (step_config(large(**SWITCHES), 0), step_config(large(), 1)):
         assert 'freeze_norm' not in cfg.model
         assert 'clip_grad' not in cfg.optim_wrapper
+        assert 'new_share' not in cfg.model.method
         assert len(cfg.param_scheduler) == 1
         assert 'NewRowsHook' not in [hook.type for hook in cfg.custom_hooks]
 
@@ -53,6 +57,17 @@ def test_methods_without_pod():
     assert losses == dict(
         kd=dict(type='KnowledgeDistillationLoss', unbiased=True, weight=100.0)
     )
+
+
+def test_methods_with_random_rows_share_nothing():
+    method = step_config(large('ft', new_share=0.1), 1).model.method
+    assert 'new_share' not in method
+
+
+def test_a_share_is_a_part():
+    cfg = step_config(large(new_share=1.5), 1)
+    with pytest.raises(ValueError, match='new_share=1.5 is no part'):
+        MODELS.build(dict(cfg.model, backbone=dict(type='MobileNetV2')))
 
 
 def test_misspelled_switch():

@@ -57,6 +57,29 @@ def test_balanced_shares_the_probability_of_background():
     torch.testing.assert_close(q[:, [0, 3, 4]], (p[:, :1] / 3).repeat(1, 3))
 
 
+@pytest.mark.parametrize('share', [0.05, 0.5, 0.9])
+def test_new_share_of_the_probability_of_background(share):
+    """Old classes and the sum stay; equal parts are the default."""
+    old, new = states()
+    grown = grow_state_dict(old, new, 'balanced', share)
+    x = torch.randn(7, 4)
+    p, q = (
+        (
+            x @ state['h.conv_seg.weight'][:, :, 0, 0].T
+            + state['h.conv_seg.bias']
+        ).softmax(1)
+        for state in (old, grown)
+    )
+    torch.testing.assert_close(q[:, 1:3], p[:, 1:])
+    torch.testing.assert_close(q[:, 0], p[:, 0] * (1 - share))
+    for row in (3, 4):
+        torch.testing.assert_close(q[:, row], p[:, 0] * share / 2)
+    equal = grow_state_dict(old, new, 'balanced', 2 / 3)
+    default = grow_state_dict(old, new, 'balanced')
+    for key in equal:
+        torch.testing.assert_close(equal[key], default[key])
+
+
 def test_other_shapes_are_refused():
     old, new = states()
     new['a.weight'] = torch.zeros(3, 2)

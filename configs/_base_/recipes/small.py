@@ -5,6 +5,8 @@ recipe = dict(
     freeze_norm=True,
     # POD relative to the teacher does not depend on network and image size.
     relative_pod=1.0,
+    # A new class takes little of background, which then needs not win it back.
+    new_share=0.1,
     # A new row starts as background, and is slow to leave it.
     new_rows_lr=5.0,
 )

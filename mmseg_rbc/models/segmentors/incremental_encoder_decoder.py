@@ -53,6 +53,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
 
             - criterion: loss of labeled pixels.
             - classifier_init: ``random`` or ``balanced``.
+            - new_share: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
             - losses: named losses between student and teacher.
@@ -102,6 +103,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self,
         criterion: Mapping[str, Any] | None = None,
         classifier_init: str = 'random',
+        new_share: float | None = None,
         pseudo_labeler: Mapping[str, Any] | None = None,
         balance: bool = False,
         losses: Mapping[str, Mapping[str, Any]] | None = None,
@@ -111,10 +113,15 @@ class IncrementalEncoderDecoder(EncoderDecoder):
                 f'classifier_init={classifier_init!r} is unknown: choose one '
                 f'of {", ".join(INITIALIZATIONS)}'
             )
+        if new_share is not None and not 0 < new_share < 1:
+            raise ValueError(
+                f'new_share={new_share} is no part of a probability: choose a '
+                'number between 0 and 1'
+            )
         self.criterion = MODELS.build(
             criterion or dict(type='PixelCrossEntropy')
         )
-        self.classifier_init = classifier_init
+        self.initialization = (classifier_init, new_share)
         self.balance = balance
         self.pseudo_labeler = (
             MODELS.build(pseudo_labeler) if pseudo_labeler else None
@@ -171,7 +178,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         # else comes from the previous step.
         for head in (self.decode_head, *self.auxiliary_heads):
             head.init_weights()
-        grown = grow_state_dict(state, self.state_dict(), self.classifier_init)
+        grown = grow_state_dict(
+            state, self.state_dict(), *self.initialization
+        )
         self.load_state_dict(grown)
         teacher = build_teacher(
             self._network_config,
