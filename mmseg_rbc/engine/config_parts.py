@@ -33,6 +33,7 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     new_share=None,
     pseudo_labeler=MODELS,
     balance=None,
+    full_view_weight=None,
     losses=None,
     erase=TRANSFORMS,
     importance=TASK_UTILS,

@@ -110,9 +110,7 @@ def grow_state_dict(
         if old[key].shape == fresh.shape:
             grown[key] = old[key]
         elif is_classifier(key) and old[key].shape[1:] == fresh.shape[1:]:
-            grown[key] = _grow(
-                old[key], fresh, initialization, new_share
-            )
+            grown[key] = _grow(old[key], fresh, initialization, new_share)
         else:
             raise ValueError(
                 f'weight {key!r} has shape {tuple(old[key].shape)} in the '

@@ -11,11 +11,26 @@ continual = dict(
     metainfo=dict(
         classes=[
             'background',
-            *(
-                f'{texture} {form}'
-                for form in ('disk', 'square', 'triangle', 'star', 'cross')
-                for texture in ('plain', 'striped', 'checked', 'dotted')
-            ),
+            'plain disk',
+            'striped square',
+            'checked triangle',
+            'dotted star',
+            'plain cross',
+            'striped disk',
+            'checked square',
+            'dotted triangle',
+            'plain star',
+            'striped cross',
+            'checked disk',
+            'dotted square',
+            'plain triangle',
+            'striped star',
+            'checked cross',
+            'dotted disk',
+            'plain square',
+            'striped triangle',
+            'checked star',
+            'dotted cross',
         ]
     ),
 )

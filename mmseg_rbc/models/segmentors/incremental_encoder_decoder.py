@@ -56,6 +56,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             - new_share: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
+            - full_view_weight: of the full views of duplets in the criterion,
+              whose mean is over both; 2 gives new classes the weight that
+              they have without erased views.
             - losses: named losses between student and teacher.
         previous: Where the teacher comes from, from step 1 on:
             ``checkpoint``, ``num_classes``, and ``expected``, which its
@@ -106,6 +109,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         new_share: float | None = None,
         pseudo_labeler: Mapping[str, Any] | None = None,
         balance: bool = False,
+        full_view_weight: float = 1.0,
         losses: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         if classifier_init not in INITIALIZATIONS:
@@ -123,6 +127,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         )
         self.initialization = (classifier_init, new_share)
         self.balance = balance
+        self.full_view_weight = full_view_weight
         self.pseudo_labeler = (
             MODELS.build(pseudo_labeler) if pseudo_labeler else None
         )
@@ -178,9 +183,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         # else comes from the previous step.
         for head in (self.decode_head, *self.auxiliary_heads):
             head.init_weights()
-        grown = grow_state_dict(
-            state, self.state_dict(), *self.initialization
-        )
+        grown = grow_state_dict(state, self.state_dict(), *self.initialization)
         self.load_state_dict(grown)
         teacher = build_teacher(
             self._network_config,
@@ -252,6 +255,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             eta = balance_weight(full, teacher.small_logits.shape[1])
             weights = [weight.expand_as(eta) for weight in weights]
             weights[0] = weights[0] * eta
+        if len(views) > 1:
+            weights[0] = weights[0] * self.full_view_weight
         return torch.cat([full, *others]), torch.cat(weights)
 
     def _criterion_losses(

@@ -147,6 +147,24 @@ def test_doubled_images_get_the_same_labels(previous):
     assert torch.equal(*weight.chunk(2))
 
 
+@pytest.mark.parametrize('method', [PLOP, RBC])
+def test_weight_of_the_full_views(previous, method):
+    plain = build(previous(), method)
+    heavy = build(previous(), dict(method, full_view_weight=2.0))
+    inputs, samples = batch(2, duplet=True)
+    teacher = run_network(plain.teacher, inputs, 2)
+    raw = torch.cat([s.gt_sem_seg.data for s in samples])
+    (_, weight), (_, heavier) = (
+        m.refine(teacher, raw) for m in (plain, heavy)
+    )
+    full, erased = weight.chunk(2)
+    assert torch.equal(heavier, torch.cat([2 * full, erased]))
+    # One view is not weighed.
+    teacher = run_network(plain.teacher, inputs[:2])
+    a, b = (m.refine(teacher, raw[:2])[1] for m in (plain, heavy))
+    assert torch.equal(a, b)
+
+
 def test_teacher_is_hidden_and_frozen(previous):
     model = build(previous(), RBC)
     stock = MODELS.build(dict(network(SEEN), type='EncoderDecoder'))
