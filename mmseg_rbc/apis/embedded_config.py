@@ -8,7 +8,9 @@ data is kept, and it may name nothing but what is registered already.
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -112,11 +114,13 @@ def _check(
         no: What its strings may not match.
     """
     if isinstance(value, Mapping):
+        if 'type' in value:
+            _check_type(value['type'], f'{where}.type', registries)
         for key, part in value.items():
             name = f'{where}.{key}'
             if key == 'type':
-                _check_type(part, name, registries)
-            elif key == 'pipeline':
+                continue
+            if key == 'pipeline':
                 _check(part, name, (TRANSFORMS,), _NO_WORD)
             elif key in _FORBIDDEN_KEYS and part is not None:
                 raise ValueError(_refusal(name, part))
@@ -125,8 +129,23 @@ def _check(
     elif isinstance(value, (list, tuple)):
         for i, part in enumerate(value):
             _check(part, f'{where}[{i}]', registries, no)
-    elif isinstance(value, str) and no.search(value):
+    elif isinstance(value, str) and (
+        no.search(value) or (no is _NO_WORD and _is_module(value))
+    ):
         raise ValueError(_refusal(where, value))
+
+
+def _is_module(word: str) -> bool:
+    """Whether a word could import a module that nobody imported yet.
+
+    Some parts take a type under another name, such as ``resize_type``, and a
+    registry that does not know it tries to import it.
+    """
+    if not word.isidentifier() or word in sys.modules:
+        return False
+    found = importlib.util.find_spec(word)
+    # A mere folder has no origin, and runs nothing.
+    return found is not None and found.origin is not None
 
 
 def _check_type(name: Any, where: str, registries: Sequence[Registry]) -> None:

@@ -58,7 +58,10 @@ def guarded(loader: Loader) -> Loader:
         try:
             with _weights_only():
                 content = loader(filename, map_location)
-        except pickle.UnpicklingError as error:
+        except (pickle.UnpicklingError, RuntimeError) as error:
+            if 'weights_only' not in str(error):
+                # Damaged, or for a device that is not there.
+                raise
             raise ValueError(_refusal(filename, str(error))) from None
         _drop_code(content)
         return content
@@ -99,11 +102,12 @@ def _refusal(filename: str, error: str) -> str:
     """Return the sentence for a file that torch refused."""
     found = re.search(r'GLOBAL (\S+)', error)
     if found is None:
-        # Below the advice of torch to load it unsafely is what it met.
-        reason = error.split('WeightsUnpickler error:')[-1].split('\n')[0]
+        # What torch met is between two pieces of advice.
+        reason = error.split('WeightsUnpickler error:')[-1]
+        reason = reason.strip().split('\n')[0].split('. ')[0]
         return (
             f'{filename} is no checkpoint that can be loaded safely '
-            f'({reason.strip()}): pass a checkpoint of tools/train.py, and if '
+            f'({reason}): pass a checkpoint of tools/train.py, and if '
             f'you trust this file as you trust a program, set {TRUST}=1'
         )
     return (
