@@ -63,7 +63,7 @@ def guarded(loader: Loader) -> Loader:
                 # Damaged, or for a device that is not there.
                 raise
             raise ValueError(_refusal(filename, str(error))) from None
-        _drop_code(content)
+        _disarm(content, filename)
         return content
 
     return load
@@ -117,14 +117,29 @@ def _refusal(filename: str, error: str) -> str:
     )
 
 
-def _drop_code(content: Any) -> None:
-    """Drop what MMEngine would execute: its resume runs ``meta.config``.
+def _disarm(content: Any, filename: str) -> None:
+    """Take out what MMEngine would execute or delete when it resumes.
 
-    The key is of old checkpoints; the config of today's is ``meta.cfg``.
+    It executes ``meta.config``, a key of old checkpoints (today's is
+    ``meta.cfg``), and deletes the checkpoints that the message hub calls old
+    or surpassed: they must lie beside this one.
     """
-    meta = content.get('meta') if isinstance(content, dict) else None
-    if isinstance(meta, dict):
-        meta.pop('config', None)
+    _part(content, 'meta').pop('config', None)
+    info = _part(_part(content, 'message_hub'), 'runtime_info')
+    ids = info.get('keep_ckpt_ids')
+    if ids is not None:
+        ids = ids if isinstance(ids, list) else []
+        info['keep_ckpt_ids'] = [i for i in ids if isinstance(i, int)]
+    for key in [key for key in info if str(key).startswith('best_ckpt')]:
+        name = osp.basename(str(info.pop(key)))
+        if name.endswith('.pth'):
+            info[key] = osp.join(osp.dirname(filename), name)
+
+
+def _part(content: Any, key: str) -> dict[str, Any]:
+    """Return a dict in a dict, an empty one if there is none."""
+    part = content.get(key) if isinstance(content, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def allow_checkpoint_types() -> None:

@@ -152,6 +152,24 @@ def test_config_that_resuming_would_execute(tmp_path, mark):
     assert mark.exists()
 
 
+def test_files_that_resuming_would_delete(tmp_path):
+    """CheckpointHook deletes them when it has newer or better ones."""
+    path = tmp_path / 'epoch_1.pth'
+    info = dict(
+        keep_ckpt_ids=['/../../a', 1, 2],
+        best_ckpt='/home/user/best_mIoU.pth',
+        best_ckpt_acc='..',
+        best_score=0.5,
+    )
+    torch.save(dict(message_hub=dict(runtime_info=info)), path)
+    hub = load_from_local(str(path))['message_hub']
+    assert hub['runtime_info'] == dict(
+        keep_ckpt_ids=[1, 2],
+        best_ckpt=str(tmp_path / 'best_mIoU.pth'),
+        best_score=0.5,
+    )
+
+
 def test_what_is_no_checkpoint(tmp_path):
     path = tmp_path / 'a.pth'
     path.write_bytes(b'no checkpoint')
