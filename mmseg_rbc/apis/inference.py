@@ -16,12 +16,15 @@ from mmseg_rbc.runs import StepDir
 from mmseg_rbc.utils.checkpoint import load_checkpoint
 from mmseg_rbc.utils.literals import parse_literals
 
+from .embedded_config import network_parts
+
 
 def network_config(checkpoint: str) -> Config:
-    """Return the config that a checkpoint was trained with.
+    """Return what a checkpoint says of its network and its data.
 
     It is read from the checkpoint, or from ``config.py`` beside it, as plain
-    literals: no code in it is executed.
+    literals: no code in it is executed. What is kept, and what is refused, is
+    said in :func:`.network_parts`.
     """
     return _embedded_config(load_checkpoint(checkpoint), checkpoint)
 
@@ -33,18 +36,18 @@ def _embedded_config(content: Mapping[str, Any], path: str) -> Config:
         with open(beside) as file:
             text = file.read()
     try:
-        cfg = Config(parse_literals(text))
-    except (SyntaxError, ValueError) as error:
+        parsed = parse_literals(text)
+    except (SyntaxError, TypeError, ValueError) as error:
         raise ValueError(
             f'the config in {path} cannot be read ({error}): pass a '
             'checkpoint of tools/train.py'
         ) from error
-    if 'model' not in cfg:
+    if not isinstance(parsed.get('model'), dict):
         raise ValueError(
             f'{path} holds no config, and there is no config.py with a model '
             'beside it: pass a checkpoint of tools/train.py'
         )
-    return cfg
+    return network_parts(parsed, path)
 
 
 def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
@@ -60,16 +63,6 @@ def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
     """
     content = load_checkpoint(checkpoint)
     cfg = _embedded_config(content, checkpoint)
-    ours = (
-        'method',
-        'previous',
-        'fuse_teacher',
-        'freeze_norm',
-        'channels_last',
-    )
-    for key in ours:
-        cfg.model.pop(key, None)
-    cfg.model.type = 'EncoderDecoder'
     try:
         model = init_model(cfg, device=device)
     except KeyError as error:

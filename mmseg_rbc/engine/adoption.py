@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import os.path as osp
-import shutil
 
 from mmengine.dist import barrier, is_main_process
 
@@ -51,5 +49,5 @@ def _adopt_importance(source: StepDir, target: StepDir) -> None:
             'method needs the importance of the weights in step 0: take it '
             'from a run of the same method, or train step 0'
         )
-    os.makedirs(target.path, exist_ok=True)
-    shutil.copyfile(source.importance, target.importance)
+    # Not copied: a file that is refused must not get into this work dir.
+    save_checkpoint(load_checkpoint(source.importance), target.importance)

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 from mmengine.registry import init_default_scope
-from mmseg.registry import DATASETS
 from PIL import Image, ImageDraw
 
-from mmseg_rbc.apis import load_network, network_config, predict
+from mmseg_rbc.apis import build_dataset, load_network, network_config, predict
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.evaluation.continual_metrics import forgetting
 from mmseg_rbc.runs.run import Run
@@ -121,7 +120,7 @@ def _build_dataset(runs: Sequence[Run]) -> Any:
         if transform['type']
         in ('LoadImageFromFile', 'LoadContinualAnnotations')
     ]
-    return DATASETS.build(dict(dataset, pipeline=pipeline))
+    return build_dataset(dict(dataset, pipeline=pipeline))
 
 
 def _load(dataset: Any, index: int) -> tuple[np.ndarray, np.ndarray]:

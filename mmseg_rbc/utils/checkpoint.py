@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from mmengine.runner import CheckpointLoader
 
 from .files import replacing
+from .safe_loading import load_from_local
 
 
 def load_checkpoint(
@@ -17,7 +17,7 @@ def load_checkpoint(
     what: str = 'checkpoint',
     advice: str = 'expected a checkpoint such as step_1/final.pth',
 ) -> dict[str, Any]:
-    """Load a checkpoint onto the CPU.
+    """Load a checkpoint onto the CPU; nothing in it is executed.
 
     Args:
         path: A checkpoint file.
@@ -26,7 +26,7 @@ def load_checkpoint(
     """
     if not osp.isfile(path):
         raise FileNotFoundError(f'{what} {path} does not exist: {advice}')
-    return CheckpointLoader.load_checkpoint(path, 'cpu', logger='silent')
+    return load_from_local(path, 'cpu')
 
 
 def save_checkpoint(content: Mapping[str, Any], path: str) -> None:

@@ -16,8 +16,15 @@ def parse_literals(text: str) -> dict[str, Any]:
         >>> parse_literals("a = dict(b=[1, -2.5], c=(None, 'd'))")
         {'a': {'b': [1, -2.5], 'c': (None, 'd')}}
     """
+    try:
+        return _variables(ast.parse(text))
+    except (MemoryError, RecursionError):
+        raise ValueError('the config is nested too deeply') from None
+
+
+def _variables(module: ast.Module) -> dict[str, Any]:
     values = {}
-    for statement in ast.parse(text).body:
+    for statement in module.body:
         if not isinstance(statement, ast.Assign) or not all(
             isinstance(target, ast.Name) for target in statement.targets
         ):

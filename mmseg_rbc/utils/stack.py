@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import pickle
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import torch
 from packaging.version import Version
 
 # Lowest version of each package that the tests ran with.
@@ -89,46 +86,6 @@ def import_ops() -> None:
         del sys.modules[name]
 
 
-def allow_checkpoint_types() -> None:
-    """Tell torch which classes an MMEngine checkpoint holds.
-
-    MMEngine's message hub keeps ``HistoryBuffer`` objects and numpy arrays
-    in every checkpoint, which ``torch.load(weights_only=True)``, the default
-    since torch 2.6, refuses unless they are on its allow-list.
-    """
-    from mmengine.logging import HistoryBuffer
-
-    core = getattr(np, '_core', None) or np.core
-    allowed = [
-        HistoryBuffer,
-        np.ndarray,
-        np.dtype,
-        core.multiarray._reconstruct,
-        core.multiarray.scalar,
-        *(type(np.dtype(code)) for code in '?bBhHiIlLqQefd'),
-    ]
-    # With their names: MMEngine's own loading, on the maintained line, takes
-    # bare classes off the list again when it is done.
-    named: list[Any] = [
-        (item, f'{item.__module__}.{item.__name__}') for item in allowed
-    ]
-    # A pickled HistoryBuffer names its methods through getattr.
-    named.append((_history_method, 'builtins.getattr'))
-    torch.serialization.add_safe_globals(named)
-
-
-def _history_method(owner: Any, name: str) -> Callable[..., Any]:
-    """Stand in for ``getattr`` in checkpoints, for one class only."""
-    from mmengine.logging import HistoryBuffer
-
-    if owner is not HistoryBuffer:
-        raise pickle.UnpicklingError(
-            f'a checkpoint asks for attribute {name!r} of {owner!r}, which no '
-            'MMEngine checkpoint needs'
-        )
-    return getattr(HistoryBuffer, name)
-
-
 def import_datasets() -> None:
     """Import the data sets of MMSeg without a word about OneDL.
 
@@ -147,5 +104,3 @@ def prepare_stack() -> None:
     check_stack()
     import_ops()
     import_datasets()
-    if Version(torch.__version__) >= Version('2.6'):
-        allow_checkpoint_types()

@@ -1,12 +1,9 @@
-import pickle
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import torch
 from helpers import tool_environment
-from mmengine.logging import HistoryBuffer
 from mmengine.utils.dl_utils import mmcv_full_available
 
 import mmseg_rbc
@@ -37,42 +34,6 @@ def test_all_of_mmseg_imports_without_a_word():
         env=tool_environment(),
     )
     assert done.stdout == ''
-
-
-def test_checkpoint_types_load_safely(tmp_path):
-    history = HistoryBuffer([1.0, 2.0], [1, 1], 10)
-    content = dict(
-        history=history,
-        scalar=np.float64(0.5),
-        array=np.arange(3, dtype=np.int64),
-        weight=torch.ones(2),
-    )
-    torch.save(content, tmp_path / 'a.pth')
-    loaded = torch.load(tmp_path / 'a.pth', weights_only=True)
-    assert loaded['history'].mean() == history.mean() == 1.5
-    assert loaded['scalar'] == 0.5
-    assert loaded['array'].tolist() == [0, 1, 2]
-
-
-class Call:
-    def __init__(self, *call):
-        self.call = call
-
-    def __reduce__(self):
-        return self.call
-
-
-@pytest.mark.parametrize(
-    'call',
-    [
-        (print, ('code ran while a checkpoint was loaded',)),
-        (getattr, (np.ndarray, 'tofile')),
-    ],
-)
-def test_other_types_stay_refused(tmp_path, call):
-    torch.save(dict(x=Call(*call)), tmp_path / 'evil.pth')
-    with pytest.raises(pickle.UnpicklingError):
-        torch.load(tmp_path / 'evil.pth', weights_only=True)
 
 
 def test_missing_and_old_packages_are_named(monkeypatch):

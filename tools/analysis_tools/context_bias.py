@@ -18,9 +18,8 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmseg.models import EncoderDecoder
-from mmseg.registry import DATASETS
 
-from mmseg_rbc.apis import load_network
+from mmseg_rbc.apis import build_dataset, load_network
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.evaluation.context_bias import data_bias, measure_network
 from mmseg_rbc.reporting import plots
@@ -57,7 +56,7 @@ def parse_args() -> argparse.Namespace:
 def measure(model: EncoderDecoder, num_old: int) -> dict[str, Any]:
     """Measure a network on its validation data."""
     config = next(base_datasets(model.cfg.val_dataloader.dataset))
-    dataset = DATASETS.build(config)
+    dataset = build_dataset(config)
     samples = (dataset[i] for i in range(len(dataset)))
     tracked = track(samples, 'measuring context bias', len(dataset))
     result = measure_network(model, tracked, num_old)
@@ -68,11 +67,11 @@ def measure(model: EncoderDecoder, num_old: int) -> dict[str, Any]:
 def measure_data(cfg: Config, out: StepDir) -> None:
     """Compare what old classes come with in the training data; draw it."""
     config = next(base_datasets(cfg.train_dataloader.dataset))
-    dataset = DATASETS.build(dict(config, step=0, pipeline=[]))
+    dataset = build_dataset(dict(config, step=0, pipeline=[]))
     task, names = dataset.task, dataset.all_classes
     images, steps = dataset.load_data_list(), range(task.num_steps)
     selected = [
-        DATASETS.build(dict(config, step=step, pipeline=[])).select(images)
+        build_dataset(dict(config, step=step, pipeline=[])).select(images)
         for step in steps
     ]
     bias = data_bias(dataset.classes_of(images), selected, task)
