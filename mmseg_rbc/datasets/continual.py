@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os.path as osp
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from mmengine.logging import print_log
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
@@ -103,8 +101,6 @@ class ContinualMixin:
         self.eval_images = eval_images
         self._unseen = unseen
         self._is_test = kwargs.get('test_mode', False)
-        # In shared memory: workers see what the main process sets.
-        self._sample_seed = torch.full((2,), -1).share_memory_()
         seen = self.task.seen(step)
         info['classes'] = tuple(self.all_classes[c] for c in seen)
         info['palette'] = [self.all_colors[c] for c in seen]
@@ -180,20 +176,6 @@ class ContinualMixin:
                 f'order and setting{hint}'
             )
         return kept
-
-    def seed_samples(self, seed: int, epoch: int) -> None:
-        """Draw the augmentation of a sample from (seed, epoch, index)."""
-        self._sample_seed[:] = torch.tensor([seed, epoch])
-
-    def prepare_data(self, idx: int) -> Any:
-        """Get one sample, with its own random state if one was set."""
-        seed, epoch = self._sample_seed.tolist()
-        if epoch >= 0:
-            sequence = np.random.SeedSequence([seed, epoch, idx])
-            words = sequence.generate_state(2)
-            np.random.seed(words[0])
-            random.seed(int(words[1]))
-        return super().prepare_data(idx)  # type: ignore[misc]
 
     def class_index(self, infos: list[dict]) -> np.ndarray:
         """Return which label values the masks of samples hold.

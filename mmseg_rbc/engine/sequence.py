@@ -34,6 +34,7 @@ from .digests import training_digests
 from .launch import build_runner
 from .step_config import RunConfig
 from .survey import survey_images
+from .training_loop import num_iterations
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -81,7 +82,7 @@ def run_sequence(
         adopts = step == 0 and init_from and init_from != work_dir
         if adopts:
             adopt_step_0(str(init_from), folder.step(0), run)
-        _fit_to_data(step_cfg, images, step)
+        _fit_to_data(configs, images, step)
         record = dict(digests=digests, shown=surveys[step].shown)
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
@@ -165,6 +166,8 @@ def run_step(
         # be found by the garbage collector, which is too late to tell their
         # workers to stop. They would wait for seconds.
         loop.dataloader = None
+        # Of a loop that counts iterations.
+        loop.dataloader_iterator = None
 
 
 class LastResult(Hook):
@@ -219,10 +222,10 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
     return finished
 
 
-def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
+def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
     world_size = get_world_size()
-    loader, epochs = cfg.train_dataloader, cfg.train_cfg.get('max_epochs', 0)
+    cfg, loader = configs[step], configs[step].train_dataloader
     if images[step] < world_size:
         raise ValueError(
             f'step {step} has {images[step]} image(s) for {world_size} '
@@ -237,10 +240,11 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
             'current',
         )
         loader.batch_size = smaller
-    batch = loader.batch_size * world_size
-    later = sum(max(count // batch, 1) for count in images[step + 1 :])
     if cfg.log_processor.type == 'ContinualLogProcessor':
-        cfg.log_processor.later_iters = later * epochs
+        cfg.log_processor.later_iters = sum(
+            num_iterations(later, count, world_size)
+            for later, count in zip(configs[step + 1 :], images[step + 1 :])
+        )
 
 
 def _base_meta(cfg: Config) -> dict[str, str]:

@@ -7,7 +7,8 @@
       benchmark.log        output, if run_benchmark.py started the run
       step_<k>/
         config.py          complete config of the step
-        epoch_<n>.pth      to resume from; last_checkpoint names the newest
+        epoch_<n>.pth      (or iter_<n>.pth) to resume from; last_checkpoint
+                           names the newest
         importance.pth     what EWC, PI and RW hand on to the next step
         final.pth          the trained network
         metrics.json       the evaluation: IoU of every class, means of groups

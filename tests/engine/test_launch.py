@@ -112,7 +112,7 @@ def test_dumps_are_in_the_file_but_not_on_the_screen(
     )
     run_sequence(cfg, str(tmp_path), options=options)
     screen = ''.join(capfd.readouterr())
-    for word in ('custom_hooks', 'EpochSeedHook', 'System environment'):
+    for word in ('custom_hooks', 'TorchSeedHook', 'System environment'):
         assert word not in screen
         for step in ('step_0', 'step_1'):
             (log,) = (tmp_path / step).glob('*/*.log')
