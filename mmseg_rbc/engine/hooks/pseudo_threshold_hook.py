@@ -59,7 +59,7 @@ def _full_views(
     """Yield images ``(N, 3, H, W)`` and labels ``(N, H, W)``, none erased."""
     name = 'thresholds of the pseudo-labels, batches'
     # The same crops each time.
-    loader.sampler.set_epoch(PASS)
+    loader.sampler.set_epoch(PASS)  # type: ignore[attr-defined]
     for batch in track(loader, name, len(loader)):
         data = model.data_preprocessor(batch, training=True)
         labels = [
