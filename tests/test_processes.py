@@ -1,4 +1,4 @@
-"""Several processes compute what one does."""
+"""Several processes compute what one does, and what they did before."""
 
 import json
 import re
@@ -6,7 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import CONFIGS, assert_equal_weights, run_tool, weights
+
+from mmseg_rbc.utils.environment import git_state
 
 
 def recorded_losses(work_dir: Path) -> list:
@@ -81,3 +84,26 @@ def test_two_processes_equal_one(tiny_root, base, tmp_path, length):
     assert thresholds[0] == thresholds[1]
     for log in logs:
         assert '[2/2]' in log and ('Iter(train)' in log) == (len(length) > 1)
+
+
+def test_two_runs_are_bit_equal(tiny_root, tmp_path):
+    """With the same seed and two threads; the files say so."""
+    options = [f'continual.data_root={tiny_root}', 'continual.task=15-5']
+    options += ['schedule.base.epochs=2', 'schedule.later.epochs=2']
+    options += ['randomness.seed=5']
+    runs = []
+    for name in ('a', 'b'):
+        args = ['--work-dir', tmp_path / name, '--cfg-options', *options]
+        run_tool(*TRAIN, *args, env=dict(OMP_NUM_THREADS='2'))
+        runs.append(tmp_path / name / 'step_1')
+    assert_equal_weights(*(weights(run / 'final.pth') for run in runs))
+    metrics = [json.loads((run / 'metrics.json').read_text()) for run in runs]
+    assert metrics[0] == metrics[1]
+    done = json.loads((runs[0] / 'finished.json').read_text())
+    summary = json.loads((tmp_path / 'a/summary.json').read_text())
+    assert summary['steps'][1] == done
+    for content in (metrics[0], done):
+        assert content['seed'] == 5 and content['threads'] == 2
+        assert set(content['data']) == {'train', 'val'}
+        assert content['versions']['torch'] == torch.__version__
+        assert content['git'] == git_state()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os.path as osp
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from mmseg.registry import DATASETS
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
 from mmseg_rbc.utils.files import check_files, check_list
 
-from .class_index import load_class_index
+from .class_index import load_class_index, remembered_index
 from .classes import check_label_values, class_colors, class_names
 from .splits import check_setting, read_split, select_images, unlisted_classes
 
@@ -205,13 +206,25 @@ class ContinualMixin:
         Returns:
             ``(len(infos), classes)`` bool, by class id.
         """
-        by_value = self.class_index(infos)
+        by_value = remembered_index(infos, self.class_index)
         paths = [info['seg_map_path'] for info in infos]
         check_label_values(by_value, [*self.class_ids, IGNORE_INDEX], paths)
         index = np.zeros((len(infos), self.task.num_classes), bool)
         for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]
         return index
+
+    def fingerprint(self) -> str:
+        """Return a digest of the names and known labels of all samples.
+
+        Nothing is read for it: the labels count if the images of the step
+        were selected by them.
+        """
+        infos = [self.get_data_info(i) for i in range(len(self))]  # type: ignore
+        digest = hashlib.sha256()
+        for name, info in zip(self._names(infos), infos):
+            digest.update(name.encode() + b'\0' + info.get('label_bits', b''))
+        return digest.hexdigest()[:16]
 
     def select(self, infos: list[dict]) -> np.ndarray:
         """Return the positions of the samples that are kept."""

@@ -24,15 +24,15 @@ from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
 from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
 from mmseg_rbc.utils.environment import (
+    environment,
     peak_memory,
     reset_peak_memory,
-    versions,
 )
 
 from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner
-from .step_config import RunConfig
+from .step_config import RunConfig, continual_metrics
 from .survey import survey_images
 from .training_loop import num_iterations
 
@@ -83,7 +83,9 @@ def run_sequence(
         if adopts:
             adopt_step_0(str(init_from), folder.step(0), run)
         _fit_to_data(configs, images, step)
-        record = dict(digests=digests, shown=surveys[step].shown)
+        survey = surveys[step]
+        record = dict(digests=digests, shown=survey.shown)
+        record['data'] = survey.fingerprints
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
@@ -128,6 +130,9 @@ def run_step(
     cfg.experiment_name = f'{cfg.experiment_name}_{next(_RUN_NUMBER)}'
     start = time.monotonic()
     reset_peak_memory()
+    seed = cfg.get('randomness', {}).get('seed')
+    record = dict(record or {}, seed=seed, **environment())
+    _record_in_metrics(cfg, record)
     runner = build_runner(cfg)
     result = LastResult()
     runner.register_hook(result)
@@ -143,13 +148,11 @@ def run_step(
                 {key: meta[key] for key in keys},
                 **_base_meta(cfg),
                 metrics=metrics,
-                **(record or {}),
-                seed=cfg.get('randomness', {}).get('seed'),
+                **record,
                 seconds=round(time.monotonic() - start, 1),
                 resumed=cfg.resume,
                 adopted=trained,
                 peak_memory_mb=peak_memory(),
-                versions=versions(),
             )
         )
     barrier()
@@ -168,6 +171,13 @@ def run_step(
         loop.dataloader = None
         # Of a loop that counts iterations.
         loop.dataloader_iterator = None
+
+
+def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:
+    """Have ``metrics.json`` say what the step ran with."""
+    for evaluator in continual_metrics(cfg, 'val'):
+        keys = ('seed', 'threads', 'versions', 'git', 'data')
+        evaluator.record = {key: record.get(key) for key in keys}
 
 
 class LastResult(Hook):

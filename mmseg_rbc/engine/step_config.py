@@ -13,7 +13,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmseg.registry import MODELS
 
 from mmseg_rbc.datasets.draws import with_draws
@@ -188,12 +188,17 @@ class RunConfig:
             last_step=self.task.num_steps - 1,
         )
         for phase in ('val', 'test'):
-            found = cfg.get(f'{phase}_evaluator') or []
-            for evaluator in found if isinstance(found, list) else [found]:
-                if evaluator.get('type') == 'ContinualIoUMetric':
-                    evaluator['out_file'] = folder.metrics
-                    if self.split != self.task:
-                        evaluator['num_base'] = len(self.split.seen(0))
+            for evaluator in continual_metrics(cfg, phase):
+                evaluator['out_file'] = folder.metrics
+                if self.split != self.task:
+                    evaluator['num_base'] = len(self.split.seen(0))
+
+
+def continual_metrics(cfg: Config, phase: str) -> list[ConfigDict]:
+    """Return the configs of the metrics that write ``metrics.json``."""
+    found = cfg.get(f'{phase}_evaluator') or []
+    every = found if isinstance(found, list) else [found]
+    return [one for one in every if one.get('type') == 'ContinualIoUMetric']
 
 
 def step_config(
