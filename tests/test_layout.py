@@ -15,6 +15,7 @@ OF_NO_MODULE = {
     'test_model_index.py',
     'test_networks.py',
     'test_processes.py',
+    'test_soak.py',
     'tools/test_data_tools.py',
     'tools/test_result_tools.py',
     'tools/test_run_benchmark.py',

@@ -31,7 +31,7 @@ from mmseg_rbc.utils.environment import (
 
 from .adoption import adopt_step_0
 from .digests import training_digests
-from .launch import build_runner
+from .launch import build_runner, close_runner
 from .step_config import RunConfig, continual_metrics
 from .survey import survey_images
 from .training_loop import num_iterations
@@ -156,21 +156,7 @@ def run_step(
             )
         )
     barrier()
-    loops = (
-        [runner.val_loop]
-        if trained
-        else [
-            runner.train_loop,
-            runner.val_loop,
-        ]
-    )
-    for loop in loops:
-        # A Runner and its hooks refer to each other: its loaders would only
-        # be found by the garbage collector, which is too late to tell their
-        # workers to stop. They would wait for seconds.
-        loop.dataloader = None
-        # Of a loop that counts iterations.
-        loop.dataloader_iterator = None
+    close_runner(runner)
 
 
 def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:

@@ -51,8 +51,10 @@ def survey_images(cfg: Config) -> Survey:
 def _build_datasets(cfg: Config, phase: str) -> list[Any]:
     """Build the data sets inside a data loader, without their transforms."""
     loader = cfg.get(f'{phase}_dataloader') or {}
+    # MMEngine collects garbage when it serializes, which takes far longer.
+    plain = dict(pipeline=[], serialize_data=False)
     return [
-        DATASETS.build(dict(config, pipeline=[]))
+        DATASETS.build(dict(config, **plain))
         for config in base_datasets(loader.get('dataset'))
     ]
 

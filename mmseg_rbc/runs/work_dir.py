@@ -19,7 +19,8 @@
 ``finished.json`` decides whether a step is done, whatever else is there.
 ``metrics.json`` is the truth about its results. Two files only repeat them,
 and can be made again: the ``metrics`` in ``finished.json`` are what the log
-showed, rounded, and ``summary.json`` lists all ``finished.json``.
+showed, rounded, and ``summary.json`` lists all ``finished.json``. All three
+say which seed, number of threads, versions, commit and data they are of.
 """
 
 from __future__ import annotations
