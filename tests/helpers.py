@@ -160,9 +160,7 @@ def tool_environment(**more: str) -> dict[str, str]:
         os.environ,
         PATH=os.pathsep.join(path),
         PYTHONPATH=os.pathsep.join(filter(None, imports)),
-        OMP_NUM_THREADS='1',
-        PORT=str(free_port()),
-        **more,
+        **{'OMP_NUM_THREADS': '1', 'PORT': str(free_port()), **more},
     )
 
 

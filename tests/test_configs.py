@@ -146,7 +146,7 @@ def test_step_0_and_1_train(path, tmp_path):
     later = step_config(cfg, 1, previous=previous)
     erases = any(
         t['type'] == 'NewClassErase'
-        for t in later.train_dataloader.dataset.pipeline
+        for t in later.train_dataloader.dataset.dataset.pipeline
     )
     assert erases == ('rbc' in method and 'balance' not in method)
     gathers = any(h['type'] == 'ImportanceHook' for h in later.custom_hooks)
@@ -195,7 +195,7 @@ def test_paper_and_released_differ_as_documented():
         assert method.pseudo_labeler.estimator == 'published'
     erase = [
         step_config(parts(f'{name}_{tail}'), 1)
-        .train_dataloader.dataset.pipeline[-2]
+        .train_dataloader.dataset.dataset.pipeline[-2]
         .get('erase_void', False)
         for name in ('rbc', 'rbc-released')
     ]
@@ -210,7 +210,7 @@ def test_every_task_is_reachable_by_options():
     )
     step = step_config(cfg, 5)
     assert step.model.decode_head.num_classes == 21
-    assert step.train_dataloader.dataset.order == 'c'
+    assert step.train_dataloader.dataset.dataset.order == 'c'
 
 
 def test_batch_must_fit_the_processes():

@@ -58,7 +58,7 @@ def make_config(root: str, work_dir: Path, step: int, epochs: int) -> Config:
             test_cfg=dict(),
             val_evaluator=dict(type='IoUMetric', iou_metrics=['mIoU']),
             test_evaluator=dict(type='IoUMetric', iou_metrics=['mIoU']),
-            custom_hooks=[dict(type='EpochSeedHook')],
+            custom_hooks=[dict(type='TorchSeedHook')],
             default_hooks=dict(
                 checkpoint=dict(type='CheckpointHook', interval=1),
                 sampler_seed=dict(type='DistSamplerSeedHook'),

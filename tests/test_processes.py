@@ -1,4 +1,4 @@
-"""Several processes compute what one does."""
+"""Several processes compute what one does, and what they did before."""
 
 import json
 import re
@@ -6,7 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import CONFIGS, assert_equal_weights, run_tool, weights
+
+from mmseg_rbc.utils.environment import git_state
 
 
 def recorded_losses(work_dir: Path) -> list:
@@ -14,39 +17,48 @@ def recorded_losses(work_dir: Path) -> list:
     return [json.loads(file.read_text()) for file in files]
 
 
-def test_two_processes_equal_one(tiny_root, tmp_path):
+TRAIN = ['train.py', CONFIGS / 'rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py']
+OPTIONS = [
+    'continual.task=15-5',
+    'continual.indices=8',
+    'schedule.base.epochs=4',
+    'optim_wrapper.optimizer.type=SGD',
+    'optim_wrapper.optimizer.momentum=0.9',
+    'schedule.later.lr=0.1',
+    'model.backbone.norm_eval=True',
+    'model.decode_head.norm_cfg=None',
+    'default_hooks.logger.interval=1',
+    'default_hooks.record.type=RecordLosses',
+    'custom_imports.imports=[mmseg_rbc,helpers]',
+]
+BY_ITERATION = ['schedule.later.epochs=None', 'schedule.later.iters=2']
+
+
+@pytest.fixture(scope='module')
+def base(tiny_root, tmp_path_factory) -> Path:
+    """Return a work dir with step 0."""
+    base = tmp_path_factory.mktemp('base')
+    options = [f'continual.data_root={tiny_root}', *OPTIONS]
+    args = ['--work-dir', base, '--step', 0, '--cfg-options', *options]
+    run_tool(*TRAIN, *args)
+    return base
+
+
+@pytest.mark.parametrize('length', [['schedule.later.epochs=1'], BY_ITERATION])
+def test_two_processes_equal_one(tiny_root, base, tmp_path, length):
     """Two iterations of RBC: batch 4 + 4 against two times 2 + 2.
 
     Batch statistics are kept out of it: the backbone uses its running ones
     and the head has no norm. Crops and order of the images are random.
     """
-    config = CONFIGS / 'rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py'
-    options = [
-        f'continual.data_root={tiny_root}',
-        'continual.task=15-5',
-        'continual.indices=8',
-        'schedule.base.epochs=4',
-        'schedule.later.epochs=1',
-        'optim_wrapper.optimizer.type=SGD',
-        'optim_wrapper.optimizer.momentum=0.9',
-        'schedule.later.lr=0.1',
-        'model.backbone.norm_eval=True',
-        'model.decode_head.norm_cfg=None',
-        'default_hooks.logger.interval=1',
-        'default_hooks.record.type=RecordLosses',
-        'custom_imports.imports=[mmseg_rbc,helpers]',
-    ]
-    tool = ['train.py', config]
-    common = ['--cfg-options', *options]
-    base = tmp_path / 'base'
-    run_tool(*tool, '--work-dir', base, '--step', 0, *common)
+    options = [f'continual.data_root={tiny_root}', *OPTIONS, *length]
     logs, finals = [], []
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         shutil.copytree(base, folder)
-        args = ['--work-dir', folder, '--step', 1]
-        args += ['--launcher', 'pytorch'] * (processes > 1) + common
-        run_tool(*tool, *args, processes=processes)
+        args = ['--work-dir', folder, '--step', 1, '--cfg-options', *options]
+        args += ['--launcher', 'pytorch'] * (processes > 1)
+        run_tool(*TRAIN, *args, processes=processes)
         finals.append(weights(folder / 'step_1/final.pth'))
         (log,) = folder.glob('step_1/*/*.log')
         logs.append(log.read_text())
@@ -70,4 +82,28 @@ def test_two_processes_equal_one(tiny_root, tmp_path):
         for log in logs
     ]
     assert thresholds[0] == thresholds[1]
-    assert '[2/2]' in logs[0] and '[2/2]' in logs[1]
+    for log in logs:
+        assert '[2/2]' in log and ('Iter(train)' in log) == (len(length) > 1)
+
+
+def test_two_runs_are_bit_equal(tiny_root, tmp_path):
+    """With the same seed and two threads; the files say so."""
+    options = [f'continual.data_root={tiny_root}', 'continual.task=15-5']
+    options += ['schedule.base.epochs=2', 'schedule.later.epochs=2']
+    options += ['randomness.seed=5']
+    runs = []
+    for name in ('a', 'b'):
+        args = ['--work-dir', tmp_path / name, '--cfg-options', *options]
+        run_tool(*TRAIN, *args, env=dict(OMP_NUM_THREADS='2'))
+        runs.append(tmp_path / name / 'step_1')
+    assert_equal_weights(*(weights(run / 'final.pth') for run in runs))
+    metrics = [json.loads((run / 'metrics.json').read_text()) for run in runs]
+    assert metrics[0] == metrics[1]
+    done = json.loads((runs[0] / 'finished.json').read_text())
+    summary = json.loads((tmp_path / 'a/summary.json').read_text())
+    assert summary['steps'][1] == done
+    for content in (metrics[0], done):
+        assert content['seed'] == 5 and content['threads'] == 2
+        assert set(content['data']) == {'train', 'val'}
+        assert content['versions']['torch'] == torch.__version__
+        assert content['git'] == git_state()

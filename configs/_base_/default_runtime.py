@@ -22,7 +22,7 @@ default_hooks = dict(
     sampler_seed=dict(type='DistSamplerSeedHook'),
 )
 custom_hooks = [
-    dict(type='EpochSeedHook'),
+    dict(type='TorchSeedHook'),
     dict(type='InvalidLossHook'),
     dict(type='PseudoThresholdHook'),
     dict(type='GradientShareHook'),

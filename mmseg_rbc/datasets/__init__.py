@@ -3,15 +3,18 @@
 from . import transforms
 from .ade import ContinualADE20KDataset
 from .continual import ContinualDataset, ContinualMixin
+from .draws import DrawDataset, DrawSampler, with_draws
 from .voc import ContinualVOCDataset
-from .wrappers import base_datasets, seed_datasets
+from .wrappers import base_datasets
 
 __all__ = [
     'ContinualADE20KDataset',
     'ContinualDataset',
     'ContinualMixin',
     'ContinualVOCDataset',
+    'DrawDataset',
+    'DrawSampler',
     'base_datasets',
-    'seed_datasets',
     'transforms',
+    'with_draws',
 ]

@@ -12,7 +12,7 @@ import os
 import os.path as osp
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -62,6 +62,27 @@ def load_class_index(
         with cache.lock():
             index = _scan(mask_paths, cache, num_workers)
     return index
+
+
+def remembered_index(
+    infos: Sequence[dict], load: Callable[[list[dict]], np.ndarray]
+) -> np.ndarray:
+    """Return the class index of samples, which remember their row of it.
+
+    Args:
+        infos: The samples; each gets its packed row as ``label_bits``.
+        load: Returns the class index of samples that do not know it.
+
+    Returns:
+        ``(len(infos), 256)`` bool.
+    """
+    unknown = [info for info in infos if 'label_bits' not in info]
+    if unknown:
+        for info, row in zip(unknown, np.packbits(load(unknown), axis=1)):
+            info['label_bits'] = row.tobytes()
+    bits = b''.join(info['label_bits'] for info in infos)
+    rows = np.frombuffer(bits, np.uint8).reshape(-1, NUM_VALUES // 8)
+    return np.unpackbits(rows, axis=1).astype(bool)
 
 
 def _scan(

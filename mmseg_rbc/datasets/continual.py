@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os.path as osp
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from mmengine.logging import print_log
 from mmseg.datasets import BaseSegDataset
 from mmseg.registry import DATASETS
@@ -16,7 +15,7 @@ from mmseg.registry import DATASETS
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
 from mmseg_rbc.utils.files import check_files, check_list
 
-from .class_index import load_class_index
+from .class_index import load_class_index, remembered_index
 from .classes import check_label_values, class_colors, class_names
 from .splits import check_setting, read_split, select_images, unlisted_classes
 
@@ -103,8 +102,6 @@ class ContinualMixin:
         self.eval_images = eval_images
         self._unseen = unseen
         self._is_test = kwargs.get('test_mode', False)
-        # In shared memory: workers see what the main process sets.
-        self._sample_seed = torch.full((2,), -1).share_memory_()
         seen = self.task.seen(step)
         info['classes'] = tuple(self.all_classes[c] for c in seen)
         info['palette'] = [self.all_colors[c] for c in seen]
@@ -181,20 +178,6 @@ class ContinualMixin:
             )
         return kept
 
-    def seed_samples(self, seed: int, epoch: int) -> None:
-        """Draw the augmentation of a sample from (seed, epoch, index)."""
-        self._sample_seed[:] = torch.tensor([seed, epoch])
-
-    def prepare_data(self, idx: int) -> Any:
-        """Get one sample, with its own random state if one was set."""
-        seed, epoch = self._sample_seed.tolist()
-        if epoch >= 0:
-            sequence = np.random.SeedSequence([seed, epoch, idx])
-            words = sequence.generate_state(2)
-            np.random.seed(words[0])
-            random.seed(int(words[1]))
-        return super().prepare_data(idx)  # type: ignore[misc]
-
     def class_index(self, infos: list[dict]) -> np.ndarray:
         """Return which label values the masks of samples hold.
 
@@ -223,13 +206,25 @@ class ContinualMixin:
         Returns:
             ``(len(infos), classes)`` bool, by class id.
         """
-        by_value = self.class_index(infos)
+        by_value = remembered_index(infos, self.class_index)
         paths = [info['seg_map_path'] for info in infos]
         check_label_values(by_value, [*self.class_ids, IGNORE_INDEX], paths)
         index = np.zeros((len(infos), self.task.num_classes), bool)
         for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]
         return index
+
+    def fingerprint(self) -> str:
+        """Return a digest of the names and known labels of all samples.
+
+        Nothing is read for it: the labels count if the images of the step
+        were selected by them.
+        """
+        infos = [self.get_data_info(i) for i in range(len(self))]  # type: ignore
+        digest = hashlib.sha256()
+        for name, info in zip(self._names(infos), infos):
+            digest.update(name.encode() + b'\0' + info.get('label_bits', b''))
+        return digest.hexdigest()[:16]
 
     def select(self, infos: list[dict]) -> np.ndarray:
         """Return the positions of the samples that are kept."""

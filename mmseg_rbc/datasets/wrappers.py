@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mmengine.config import ConfigDict
 
@@ -18,14 +17,3 @@ def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
         return
     for part in inner:
         yield from base_datasets(part)
-
-
-def seed_datasets(dataset: Any, seed: int, epoch: int) -> None:
-    """Call ``seed_samples`` of the data sets inside a data set."""
-    if hasattr(dataset, 'seed_samples'):
-        dataset.seed_samples(seed, epoch)
-    for inner in [
-        *getattr(dataset, 'datasets', []),
-        *filter(None, [getattr(dataset, 'dataset', None)]),
-    ]:
-        seed_datasets(inner, seed, epoch)

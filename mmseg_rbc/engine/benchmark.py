@@ -182,8 +182,10 @@ class Process:
     def _line(self, step: int, what: str) -> str:
         log = last_scalars(self.job.folder, step)
         text = f'{self.job.name}: step {step}/{self.job.num_steps - 1} {what}'
-        if what == 'runs' and 'epoch' in log:
-            text += f', epoch {log["epoch"]}'
+        if what == 'runs' and log:
+            # A loop that counts iterations logs no epoch.
+            unit = 'epoch' if 'epoch' in log else 'iter'
+            text += f', {unit} {log[unit]}'
         if 'sequence_eta' in log:
             text += f', eta {datetime.timedelta(seconds=log["sequence_eta"])}'
         return text
@@ -204,8 +206,8 @@ def last_scalars(folder: WorkDir, step: int) -> dict[str, Any]:
     for path in reversed(folder.step(step).scalars()):
         with open(path) as file:
             for line in reversed(file.readlines()):
-                # Evaluation has no "epoch"; the last line may be half there.
-                if '"epoch"' in line and line.endswith('}\n'):
+                # Evaluation has no "iter"; the last line may be half there.
+                if '"iter"' in line and line.endswith('}\n'):
                     return json.loads(line)
     return {}
 

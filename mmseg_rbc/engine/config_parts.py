@@ -39,7 +39,7 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     importance=TASK_UTILS,
     joint=None,
 )
-SCHEDULE_KEYS = ('lr', 'epochs', 'batch_size')
+SCHEDULE_KEYS = ('lr', 'epochs', 'iters', 'batch_size')
 # What keeps later steps healthy, see docs/tuning.md.
 RECIPE_KEYS = (
     'freeze_norm',

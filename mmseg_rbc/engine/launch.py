@@ -22,7 +22,7 @@ from mmengine.device import get_device
 from mmengine.dist import init_dist, is_distributed
 from mmengine.logging import MMLogger
 from mmengine.registry import RUNNERS
-from mmengine.runner import Runner
+from mmengine.runner import BaseLoop, Runner
 from mmengine.utils.dl_utils import set_multi_processing
 from torch.nn.parallel import DistributedDataParallel
 
@@ -107,6 +107,31 @@ def build_runner(cfg: Config) -> Runner:
     if 'runner_type' in cfg:
         return RUNNERS.build(cfg)
     return BriefRunner.from_cfg(cfg)
+
+
+def close_runner(runner: Runner) -> None:
+    """Let go of the workers, files and instances of a Runner.
+
+    A Runner and its hooks refer to each other: its loaders would only be
+    found by the garbage collector, which is too late to tell their workers to
+    stop. They would wait for seconds. Its logger, message hub and visualizer
+    are kept by name for ever, with an open file.
+    """
+    # The properties without underscores build what was not used.
+    for loop in (runner._train_loop, runner._val_loop):
+        if isinstance(loop, BaseLoop):
+            loop.dataloader = None
+            # Of a loop that counts iterations.
+            loop.dataloader_iterator = None
+    runner.visualizer.close()
+    for handler in list(runner.logger.handlers):
+        if isinstance(handler, logging.FileHandler):
+            runner.logger.removeHandler(handler)
+            handler.close()
+    for one in (runner.logger, runner.message_hub, runner.visualizer):
+        # A class and the one it is derived from may both keep it.
+        for kind in type(one).__mro__:
+            vars(kind).get('_instance_dict', {}).pop(one.instance_name, None)
 
 
 class BriefRunner(Runner):

@@ -24,16 +24,17 @@ from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
 from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
 from mmseg_rbc.utils.environment import (
+    environment,
     peak_memory,
     reset_peak_memory,
-    versions,
 )
 
 from .adoption import adopt_step_0
 from .digests import training_digests
-from .launch import build_runner
-from .step_config import RunConfig
+from .launch import build_runner, close_runner
+from .step_config import RunConfig, continual_metrics
 from .survey import survey_images
+from .training_loop import num_iterations
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -81,8 +82,10 @@ def run_sequence(
         adopts = step == 0 and init_from and init_from != work_dir
         if adopts:
             adopt_step_0(str(init_from), folder.step(0), run)
-        _fit_to_data(step_cfg, images, step)
-        record = dict(digests=digests, shown=surveys[step].shown)
+        _fit_to_data(configs, images, step)
+        survey = surveys[step]
+        record = dict(digests=digests, shown=survey.shown)
+        record['data'] = survey.fingerprints
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
@@ -127,6 +130,9 @@ def run_step(
     cfg.experiment_name = f'{cfg.experiment_name}_{next(_RUN_NUMBER)}'
     start = time.monotonic()
     reset_peak_memory()
+    seed = cfg.get('randomness', {}).get('seed')
+    record = dict(record or {}, seed=seed, **environment())
+    _record_in_metrics(cfg, record)
     runner = build_runner(cfg)
     result = LastResult()
     runner.register_hook(result)
@@ -142,29 +148,22 @@ def run_step(
                 {key: meta[key] for key in keys},
                 **_base_meta(cfg),
                 metrics=metrics,
-                **(record or {}),
-                seed=cfg.get('randomness', {}).get('seed'),
+                **record,
                 seconds=round(time.monotonic() - start, 1),
                 resumed=cfg.resume,
                 adopted=trained,
                 peak_memory_mb=peak_memory(),
-                versions=versions(),
             )
         )
     barrier()
-    loops = (
-        [runner.val_loop]
-        if trained
-        else [
-            runner.train_loop,
-            runner.val_loop,
-        ]
-    )
-    for loop in loops:
-        # A Runner and its hooks refer to each other: its loaders would only
-        # be found by the garbage collector, which is too late to tell their
-        # workers to stop. They would wait for seconds.
-        loop.dataloader = None
+    close_runner(runner)
+
+
+def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:
+    """Have ``metrics.json`` say what the step ran with."""
+    for evaluator in continual_metrics(cfg, 'val'):
+        keys = ('seed', 'threads', 'versions', 'git', 'data')
+        evaluator.record = {key: record.get(key) for key in keys}
 
 
 class LastResult(Hook):
@@ -219,10 +218,10 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
     return finished
 
 
-def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
+def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
     world_size = get_world_size()
-    loader, epochs = cfg.train_dataloader, cfg.train_cfg.get('max_epochs', 0)
+    cfg, loader = configs[step], configs[step].train_dataloader
     if images[step] < world_size:
         raise ValueError(
             f'step {step} has {images[step]} image(s) for {world_size} '
@@ -237,10 +236,11 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
             'current',
         )
         loader.batch_size = smaller
-    batch = loader.batch_size * world_size
-    later = sum(max(count // batch, 1) for count in images[step + 1 :])
     if cfg.log_processor.type == 'ContinualLogProcessor':
-        cfg.log_processor.later_iters = later * epochs
+        cfg.log_processor.later_iters = sum(
+            num_iterations(later, count, world_size)
+            for later, count in zip(configs[step + 1 :], images[step + 1 :])
+        )
 
 
 def _base_meta(cfg: Config) -> dict[str, str]:

@@ -13,9 +13,10 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmseg.registry import MODELS
 
+from mmseg_rbc.datasets.draws import with_draws
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.runs import StepDir, WorkDir
@@ -24,6 +25,7 @@ from mmseg_rbc.utils.keys import find_class
 
 from .config_parts import PARTS, check_parts, config_classes
 from .recipe import apply_recipe
+from .training_loop import check_length, follow_loop, set_length
 
 PHASES = ('train', 'val', 'test')
 
@@ -47,6 +49,7 @@ class RunConfig:
         self, cfg: Config, options: Mapping[str, Any] | None = None
     ) -> None:
         check_parts(cfg)
+        check_length(cfg, options or {})
         self.cfg = cfg
         self.options = {
             key: value
@@ -118,15 +121,18 @@ class RunConfig:
             _set_crop(cfg)
         if 'model' in cfg:
             self._set_model(cfg, step, previous)
-        if 'schedule' in cfg:
+        if cfg.get('schedule'):
             views = 2 if step > 0 and self.method.get('erase') else 1
             _set_schedule(cfg, step, views, world_size)
         if step > 0 and 'model' in cfg:
             apply_recipe(cfg)
+        follow_loop(cfg)
         self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
         for part in PARTS:
             cfg.pop(part, None)
         cfg.merge_from_dict(self.options)
+        # Last: options name the data set and the sampler of the config.
+        cfg.train_dataloader = with_draws(cfg.train_dataloader)
         return cfg
 
     def _set_data(self, cfg: Config, step: int) -> None:
@@ -182,12 +188,17 @@ class RunConfig:
             last_step=self.task.num_steps - 1,
         )
         for phase in ('val', 'test'):
-            found = cfg.get(f'{phase}_evaluator') or []
-            for evaluator in found if isinstance(found, list) else [found]:
-                if evaluator.get('type') == 'ContinualIoUMetric':
-                    evaluator['out_file'] = folder.metrics
-                    if self.split != self.task:
-                        evaluator['num_base'] = len(self.split.seen(0))
+            for evaluator in continual_metrics(cfg, phase):
+                evaluator['out_file'] = folder.metrics
+                if self.split != self.task:
+                    evaluator['num_base'] = len(self.split.seen(0))
+
+
+def continual_metrics(cfg: Config, phase: str) -> list[ConfigDict]:
+    """Return the configs of the metrics that write ``metrics.json``."""
+    found = cfg.get(f'{phase}_evaluator') or []
+    every = found if isinstance(found, list) else [found]
+    return [one for one in every if one.get('type') == 'ContinualIoUMetric']
 
 
 def step_config(
@@ -248,7 +259,7 @@ def _segmentor_type(name: str) -> str:
 
 
 def _set_schedule(cfg: Config, step: int, views: int, world_size: int) -> None:
-    """Set learning rate, epochs and the batch of one process.
+    """Set learning rate, length and the batch of one process.
 
     ``batch_size`` of the schedule counts the images of all processes; an
     erased view is an image, so a method that erases loads half as many.
@@ -264,17 +275,4 @@ def _set_schedule(cfg: Config, step: int, views: int, world_size: int) -> None:
         )
     cfg.train_dataloader.batch_size = batch
     cfg.optim_wrapper.optimizer.lr = part.lr
-    epochs = part.epochs
-    cfg.train_cfg = dict(
-        type='EpochBasedTrainLoop', max_epochs=epochs, val_interval=epochs
-    )
-    cfg.param_scheduler = [
-        dict(
-            type='PublishedPolyLR',
-            power=0.9,
-            begin=0,
-            end=epochs,
-            by_epoch=True,
-            convert_to_iter_based=True,
-        )
-    ]
+    set_length(cfg, part)

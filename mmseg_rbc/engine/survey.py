@@ -1,4 +1,4 @@
-"""Look at the training images of a step before it is trained."""
+"""Look at the images of a step before it is trained."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from mmseg_rbc.datasets.wrappers import base_datasets
 
 @dataclass
 class Survey:
-    """What the training images of a step hold.
+    """What the images of a step hold.
 
     Attributes:
-        num_images: Their number.
-        shown: Old classes but background that they show, in network order;
-            None if their masks cannot be scanned.
+        num_images: Number of training images.
+        fingerprints: Of the images of training and evaluation, see
+            :meth:`.ContinualMixin.fingerprint`.
+        shown: Old classes but background that training images show, in
+            network order; None if their masks cannot be scanned.
     """
 
     num_images: int
+    fingerprints: dict[str, str]
     shown: list[str] | None
 
 
@@ -31,16 +34,29 @@ def survey_images(cfg: Config) -> Survey:
     Args:
         cfg: The complete config of the step.
     """
-    parts = [
-        DATASETS.build(dict(config, pipeline=[]))
-        for config in base_datasets(cfg.train_dataloader.dataset)
-    ]
+    parts = _build_datasets(cfg, 'train')
     found = [_shown_classes(dataset) for dataset in parts]
     shown = None
     if all(names is not None for names in found):
         every = {name for names in found for name in names or ()}
         shown = [name for name in parts[0].metainfo['old'] if name in every]
-    return Survey(sum(map(len, parts)), shown)
+    phases = dict(train=parts, val=_build_datasets(cfg, 'val'))
+    fingerprints = {
+        phase: '+'.join(dataset.fingerprint() for dataset in datasets)
+        for phase, datasets in phases.items()
+    }
+    return Survey(sum(map(len, parts)), fingerprints, shown)
+
+
+def _build_datasets(cfg: Config, phase: str) -> list[Any]:
+    """Build the data sets inside a data loader, without their transforms."""
+    loader = cfg.get(f'{phase}_dataloader') or {}
+    # MMEngine collects garbage when it serializes, which takes far longer.
+    plain = dict(pipeline=[], serialize_data=False)
+    return [
+        DATASETS.build(dict(config, **plain))
+        for config in base_datasets(loader.get('dataset'))
+    ]
 
 
 def _shown_classes(dataset: Any) -> set[str] | None:

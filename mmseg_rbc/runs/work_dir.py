@@ -7,7 +7,8 @@
       benchmark.log        output, if run_benchmark.py started the run
       step_<k>/
         config.py          complete config of the step
-        epoch_<n>.pth      to resume from; last_checkpoint names the newest
+        epoch_<n>.pth      (or iter_<n>.pth) to resume from; last_checkpoint
+                           names the newest
         importance.pth     what EWC, PI and RW hand on to the next step
         final.pth          the trained network
         metrics.json       the evaluation: IoU of every class, means of groups
@@ -18,7 +19,8 @@
 ``finished.json`` decides whether a step is done, whatever else is there.
 ``metrics.json`` is the truth about its results. Two files only repeat them,
 and can be made again: the ``metrics`` in ``finished.json`` are what the log
-showed, rounded, and ``summary.json`` lists all ``finished.json``.
+showed, rounded, and ``summary.json`` lists all ``finished.json``. All three
+say which seed, number of threads, versions, commit and data they are of.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from mmseg_rbc.datasets import class_index
 from mmseg_rbc.datasets.class_index import (
     load_class_index,
     mask_labels,
+    remembered_index,
     shipped_class_index,
     shipped_names,
     write_shipped,
@@ -116,3 +117,21 @@ def test_written_index_is_read(tmp_path, monkeypatch):
 def test_shipped_index_has_no_place_for_other_labels(tmp_path):
     with pytest.raises(ValueError, match='no place for labels 24'):
         write_shipped({'2007_000001': [0, 30]}, [], str(tmp_path / 'x.npz'))
+
+
+def test_samples_remember_their_labels():
+    """Only those that do not know are asked for."""
+    index = np.zeros((3, 256), bool)
+    index[[0, 1, 2], [5, 255, 0]] = True
+    asked = []
+
+    def load(infos):
+        asked.append([info['row'] for info in infos])
+        return index[asked[-1]]
+
+    infos = [dict(row=i) for i in range(3)]
+    assert (remembered_index(infos[1:2], load) == index[1:2]).all()
+    for _ in range(2):
+        assert (remembered_index(infos, load) == index).all()
+    assert asked == [[1], [0, 2]]
+    assert remembered_index([], load).shape == (0, 256)

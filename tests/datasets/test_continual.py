@@ -153,21 +153,6 @@ def test_last_line_of_the_list(write_data, ending):
     assert names(build(root, step=1)) == list('bce')
 
 
-def test_samples_depend_on_seed_epoch_and_index(write_data):
-    root = write_data(dict(a=np.tile(np.arange(5), (40, 8))))
-    crop = dict(type='RandomResizedCrop', crop_size=(8, 8))
-    dataset = build(root, pipeline=[*LOAD, crop])
-
-    def draw(seed, epoch):
-        dataset.seed_samples(seed, epoch)
-        return dataset[0]['gt_seg_map'].tolist()
-
-    first = draw(1, 0)
-    np.random.seed(5)
-    assert draw(1, 0) == first
-    assert draw(1, 1) != first and draw(2, 0) != first
-
-
 def test_background_may_be_capitalised(write_data):
     dataset = build(write_data(MASKS), ['Background', *CLASSES[1:]])
     assert dataset[0]['gt_seg_map'].tolist() == [[0, 2], [1, 255]]

@@ -1,7 +1,6 @@
-import numpy as np
 from mmengine.config import ConfigDict
 
-from mmseg_rbc.datasets.wrappers import base_datasets, seed_datasets
+from mmseg_rbc.datasets.wrappers import base_datasets
 
 
 def test_configs_inside_wrappers():
@@ -14,26 +13,3 @@ def test_configs_inside_wrappers():
     assert found[2] is cfg.datasets[1].dataset.datasets[1], 'no copies'
     assert list(base_datasets(ConfigDict(a))) == [a]
     assert list(base_datasets(None)) == []
-
-
-class Seeded:
-    seed = None
-
-    def seed_samples(self, seed, epoch):
-        self.seed = (seed, epoch)
-
-
-class Wrapper:
-    def __init__(self, **inside):
-        self.__dict__.update(inside)
-
-
-def test_seeds_reach_data_sets_inside_wrappers():
-    first, second, third = Seeded(), Seeded(), Seeded()
-    both = Wrapper(datasets=[second, third])
-    stock = np.zeros(3)
-    outer = Wrapper(datasets=[first, Wrapper(dataset=both), stock])
-    seed_datasets(outer, 4, 7)
-    assert [d.seed for d in (first, second, third)] == [(4, 7)] * 3
-    seed_datasets(first, 4, 8)
-    assert first.seed == (4, 8) and second.seed == (4, 7)

@@ -84,13 +84,13 @@ def test_last_scalars_are_those_of_training(tmp_path):
     """Not of an evaluation, nor a line that is half written."""
     folder = WorkDir(str(tmp_path))
     assert last_scalars(folder, 0) == {}
-    write_scalars(tmp_path / 'step_0/20260101_1', '{"epoch": 1, "loss": 3}\n')
-    assert last_scalars(folder, 0) == dict(epoch=1, loss=3)
+    write_scalars(tmp_path / 'step_0/20260101_1', '{"loss": 3, "iter": 1}\n')
+    assert last_scalars(folder, 0) == dict(loss=3, iter=1)
     write_scalars(
         tmp_path / 'step_0/20260101_2',
-        '{"epoch": 2, "loss": 1}\n{"mIoU": 50, "step": 2}\n{"epoch": 3, "lo',
+        '{"iter": 2, "loss": 1}\n{"mIoU": 50, "step": 2}\n{"iter": 3, "lo',
     )
-    assert last_scalars(folder, 0) == dict(epoch=2, loss=1)
+    assert last_scalars(folder, 0) == dict(iter=2, loss=1)
 
 
 def test_what_is_said_about_a_job(tmp_path):
@@ -106,7 +106,7 @@ def test_what_is_said_about_a_job(tmp_path):
     )
     write_scalars(
         Path(job.folder.step(0).path) / 'stamp',
-        '{"epoch": 30, "sequence_eta": 65}\n',
+        '{"epoch": 30, "iter": 90, "sequence_eta": 65}\n',
     )
     name = 'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 0'
     assert process.progress() == (
@@ -114,14 +114,16 @@ def test_what_is_said_about_a_job(tmp_path):
     )
     process.reported = math.inf
     assert process.progress() is None
-    process.reported = -math.inf
-    write_scalars(
-        Path(job.folder.step(1).path) / 'stamp',
-        '{"epoch": 7, "sequence_eta": 3600}\n',
-    )
-    assert process.progress() == (
-        f'{name}: step 1/5 runs, epoch 7, eta 1:00:00'
-    )
+    eta = '"sequence_eta": 3600}\n'
+    for stamp, line, place in (
+        ('a', '{"epoch": 7, "iter": 70, ', 'epoch 7'),
+        ('b', '{"iter": 80, ', 'iter 80'),
+    ):
+        write_scalars(Path(job.folder.step(1).path) / stamp, line + eta)
+        process.reported = -math.inf
+        assert process.progress() == (
+            f'{name}: step 1/5 runs, {place}, eta 1:00:00'
+        )
     assert re.fullmatch(
         rf'{name}: failed after [\d.]+ min with exit code 1, see \S+\.log',
         process.end(),

@@ -3,18 +3,22 @@
 import argparse
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from helpers import free_port, tool_environment
+from mmengine.logging import MessageHub, MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
+from mmengine.visualization import Visualizer
 
 from mmseg_rbc.engine import run_sequence, step_config
 from mmseg_rbc.engine.launch import (
     BriefRunner,
     add_launcher_arguments,
     build_runner,
+    close_runner,
     processes,
 )
 
@@ -112,7 +116,7 @@ def test_dumps_are_in_the_file_but_not_on_the_screen(
     )
     run_sequence(cfg, str(tmp_path), options=options)
     screen = ''.join(capfd.readouterr())
-    for word in ('custom_hooks', 'EpochSeedHook', 'System environment'):
+    for word in ('custom_hooks', 'TorchSeedHook', 'System environment'):
         assert word not in screen
         for step in ('step_0', 'step_1'):
             (log,) = (tmp_path / step).glob('*/*.log')
@@ -138,3 +142,21 @@ def test_runner_of_a_config(tiny_config, tmp_path):
     cfg.runner_type = 'OwnRunner'
     assert type(build_runner(cfg)) is OwnRunner
     assert cfg.model.type == 'IncrementalEncoderDecoder', 'it is left as it is'
+
+
+def test_closed_runner_leaves_nothing_open(tiny_config, tmp_path):
+    """Its log is whole, its file closed, and its name is free again."""
+    cfg, options = tiny_config('ft')
+    cfg = step_config(cfg, 0, str(tmp_path), options=options)
+    cfg.experiment_name = name = f'closed_{tmp_path.name}'
+    runner = build_runner(cfg)
+    runner.val()
+    (log,) = tmp_path.glob('step_0/*/*.log')
+    files = Path('/proc/self/fd')
+    assert log in [path.resolve() for path in files.iterdir()]
+    close_runner(runner)
+    assert log not in [path.resolve() for path in files.iterdir()]
+    assert 'mean of all' in log.read_text()
+    assert runner.val_loop.dataloader is None
+    for kind in (MMLogger, MessageHub, Visualizer, type(runner.visualizer)):
+        assert not kind.check_instance_created(name)

@@ -2,6 +2,7 @@ import pytest
 from helpers import CONFIGS
 from mmengine.config import Config
 
+from mmseg_rbc.datasets import base_datasets
 from mmseg_rbc.engine import RunConfig, step_config
 
 PARTS = ('continual', 'method', 'schedule', 'crop_size')
@@ -18,7 +19,7 @@ def test_task_and_step_reach_every_dataset():
     cfg = load('continual_voc12aug.py', task='15-1', setting='disjoint')
     out = step_config(cfg, 2)
     for phase in ('train', 'val', 'test'):
-        dataset = out[f'{phase}_dataloader'].dataset
+        (dataset,) = base_datasets(out[f'{phase}_dataloader'].dataset)
         assert dataset.task == '15-1' and dataset.setting == 'disjoint'
         assert dataset.step == 2
         assert dataset.test_mode == (phase != 'train')
@@ -32,7 +33,7 @@ def test_wrapped_datasets():
     cfg.train_dataloader.dataset = dict(
         type='RepeatDataset', times=2, dataset=wrapped
     )
-    out = step_config(cfg, 3).train_dataloader.dataset
+    out = step_config(cfg, 3).train_dataloader.dataset.dataset
     assert [d.step for d in out.dataset.datasets] == [3, 3]
     assert 'step' not in out
 
@@ -54,7 +55,12 @@ def test_one_crop_size_reaches_everything(size):
     out = step_config(cfg, 0)
     pair = (96, 96) if size == 96 else size
     train, test = (
-        {t.type: t for t in out[f'{phase}_dataloader'].dataset.pipeline}
+        {
+            t.type: t
+            for t in next(
+                base_datasets(out[f'{phase}_dataloader'].dataset)
+            ).pipeline
+        }
         for phase in ('train', 'test')
     )
     assert tuple(train['RandomResizedCrop'].crop_size) == pair
@@ -64,17 +70,19 @@ def test_one_crop_size_reaches_everything(size):
     # What the user sets for one transform wins.
     key = 'train_dataloader.dataset.pipeline.2.crop_size'
     out = step_config(cfg, 0, options={key: (7, 7)})
-    assert out.train_dataloader.dataset.pipeline[2].crop_size == (7, 7)
+    assert out.train_dataloader.dataset.dataset.pipeline[2].crop_size == (7, 7)
 
 
 def test_joint_learns_all_classes_of_the_task_at_once():
     cfg = whole('joint')
     out = step_config(cfg, 0)
-    assert out.train_dataloader.dataset.task == 'offline'
+    assert out.train_dataloader.dataset.dataset.task == 'offline'
     assert out.val_evaluator.num_base == 16
     cfg.continual.task = [['dog', 'cat'], ['cow'], ['bus']]
     out = step_config(cfg, 0)
-    assert out.train_dataloader.dataset.task == [['dog', 'cat', 'cow', 'bus']]
+    assert out.train_dataloader.dataset.dataset.task == [
+        ['dog', 'cat', 'cow', 'bus']
+    ]
     assert out.model.decode_head.num_classes == 5
     assert out.val_evaluator.num_base == 3
 
@@ -115,7 +123,7 @@ def test_parts_of_a_run_are_not_in_its_steps():
         assert out.train_cfg.max_epochs == (7 if step else 30)
         assert out.optim_wrapper.optimizer.lr == (0.001 if step else 0.5)
         assert out.randomness.seed == 5
-        assert out.train_dataloader.dataset.task == '10-5'
+        assert out.train_dataloader.dataset.dataset.task == '10-5'
         assert out.model.data_preprocessor.size == (32, 32)
     assert steps[1].model.method.balance is False
     assert set(PARTS) <= set(cfg), 'the config of the run keeps them'
@@ -206,7 +214,7 @@ def test_erasing_needs_its_packing():
     cfg = whole('rbc')
     names = [t.type for t in step_config(cfg, 1).train_pipeline]
     assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
-    base = step_config(cfg, 0).train_dataloader.dataset.pipeline
+    base = step_config(cfg, 0).train_dataloader.dataset.dataset.pipeline
     assert 'NewClassErase' not in [t.type for t in base]
     cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
     with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):

@@ -1,7 +1,10 @@
 """What the images of a step hold."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from mmseg_rbc.engine import step_config
 from mmseg_rbc.engine.survey import survey_images
@@ -16,6 +19,7 @@ def config(tiny_config, write_data):
     )
     cfg, _ = tiny_config('ft', **{'continual.data_root': str(root)})
     cfg.train_dataloader.dataset.ann_file = 'list.txt'
+    cfg.val_dataloader.dataset.ann_file = 'list.txt'
     return cfg
 
 
@@ -33,12 +37,43 @@ def test_step_0_has_no_old_classes(config):
 
 def test_several_data_sets(config):
     cfg = step_config(config, 1)
-    inner = cfg.train_dataloader.dataset
+    inner = cfg.train_dataloader.dataset.dataset
     cfg.train_dataloader.dataset = dict(
         type='ConcatDataset', datasets=[inner, dict(inner, indices=1)]
     )
     survey = survey_images(cfg)
     assert survey.num_images == 4 and len(survey.shown) == 2
+
+
+def test_fingerprint_of_names_and_labels(config):
+    """It knows the data apart, and reads nothing but the class index."""
+    root = Path(config.continual.data_root)
+    cfg = step_config(config, 1)
+    first = survey_images(cfg).fingerprints
+    assert survey_images(cfg).fingerprints == first
+    assert first['train'] != first['val']
+    names = (root / 'list.txt').read_text()
+    (root / 'list.txt').write_text('c\n' + names.replace('c\n', ''))
+    other = survey_images(cfg).fingerprints
+    assert other['train'] != first['train'], 'another order'
+    assert other['val'] != first['val']
+    (root / 'list.txt').write_text(names)
+    for image in (root / 'JPEGImages').iterdir():
+        image.write_bytes(b'')
+    assert survey_images(cfg).fingerprints == first, 'images are not read'
+    mask = np.array([[0, 17, 3, 6]], np.uint8)
+    Image.fromarray(mask).save(root / 'SegmentationClassAug/d.png')
+    changed = survey_images(cfg).fingerprints
+    assert changed['train'] != first['train'], 'other labels'
+    assert changed['val'] == first['val'], 'all are evaluated: no labels known'
+
+
+def test_masks_are_scanned_once(config):
+    """The images of a step know the labels that selected them."""
+    for step in (0, 1):
+        survey_images(step_config(config, step))
+    scans = Path(config.continual.data_root).rglob('class_index-*.npz')
+    assert len(list(scans)) == 1
 
 
 def test_tiny_data(tiny_config):

@@ -1,17 +1,17 @@
 """Hooks: they only schedule."""
 
-from .epoch_seed_hook import EpochSeedHook
 from .gradient_share_hook import GradientShareHook
 from .importance_hook import ImportanceHook
 from .invalid_loss_hook import InvalidLossHook
 from .new_rows_hook import NewRowsHook
 from .pseudo_threshold_hook import PseudoThresholdHook
+from .torch_seed_hook import TorchSeedHook
 
 __all__ = [
-    'EpochSeedHook',
     'GradientShareHook',
     'ImportanceHook',
     'InvalidLossHook',
     'NewRowsHook',
     'PseudoThresholdHook',
+    'TorchSeedHook',
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from mmengine.hooks import Hook
+from mmengine.hooks import CheckpointHook, Hook
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 
@@ -12,8 +12,8 @@ from mmengine.runner import Runner
 class InvalidLossHook(Hook):
     """Raise as soon as the loss is NaN or infinite.
 
-    It runs before the checkpoint of an epoch is written, so the last
-    checkpoint is a good one.
+    It runs before a checkpoint is written, so the last checkpoint is a good
+    one.
 
     Args:
         interval: Iterations between two checks; a check waits for the GPU.
@@ -31,10 +31,11 @@ class InvalidLossHook(Hook):
         data_batch: dict | None = None,
         outputs: dict | None = None,
     ) -> None:
-        """Check the loss now and then, and at the end of an epoch."""
-        last = self.is_last_train_epoch_iter(runner, batch_idx)
+        """Check the loss now and then, and before a checkpoint."""
         if not outputs or not (
-            last or self.every_n_train_iters(runner, self.interval)
+            self.every_n_train_iters(runner, self.interval)
+            or self.is_last_train_epoch_iter(runner, batch_idx)
+            or self._is_saved(runner)
         ):
             return
         bad = {
@@ -52,5 +53,18 @@ class InvalidLossHook(Hook):
 
     @staticmethod
     def is_last_train_epoch_iter(runner: Runner, batch_idx: int) -> bool:
-        """Whether a checkpoint may follow this iteration."""
+        """Whether a checkpoint may follow that counts epochs."""
         return batch_idx + 1 == len(runner.train_dataloader)
+
+    @staticmethod
+    def _is_saved(runner: Runner) -> bool:
+        """Whether a checkpoint follows that counts iterations."""
+        return any(
+            not hook.by_epoch
+            and (
+                hook.every_n_train_iters(runner, hook.interval)
+                or hook.is_last_train_iter(runner)
+            )
+            for hook in runner.hooks
+            if isinstance(hook, CheckpointHook)
+        )

@@ -12,13 +12,12 @@ from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from torch import Tensor
 
-from mmseg_rbc.datasets import seed_datasets
 from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.utils.progress import track
 
 INFO_KEY = 'pseudo_label_thresholds'
-# The crops of this pass are drawn as in an epoch that is never reached.
-EPOCH = 2**31 - 1
+# The crops are drawn as in a pass that no training reaches.
+PASS = 2**31 - 1
 
 
 @HOOKS.register_module()
@@ -59,6 +58,8 @@ def _full_views(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield images ``(N, 3, H, W)`` and labels ``(N, H, W)``, none erased."""
     name = 'thresholds of the pseudo-labels, batches'
+    # The same crops each time.
+    loader.sampler.set_epoch(PASS)  # type: ignore[attr-defined]
     for batch in track(loader, name, len(loader)):
         data = model.data_preprocessor(batch, training=True)
         labels = [
@@ -72,12 +73,12 @@ def _full_views(
 def _whole_loader(runner: Runner) -> torch.utils.data.DataLoader:
     """Return a loader that yields every training image once."""
     cfg = copy.deepcopy(runner.cfg.train_dataloader)
+    in_order = dict(type='DefaultSampler', shuffle=False, round_up=False)
     cfg.update(
         dataset=runner.train_dataloader.dataset,
-        sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+        sampler=dict(type='DrawSampler', sampler=in_order),
         drop_last=False,
         persistent_workers=False,
     )
     cfg.pop('batch_sampler', None)
-    seed_datasets(cfg['dataset'], runner.seed, EPOCH)
     return runner.build_dataloader(cfg, seed=runner.seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from prettytable import PrettyTable
 from torch import Tensor
 
 from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.utils.environment import environment
 from mmseg_rbc.utils.files import write_json
 
 
@@ -33,6 +34,8 @@ class ContinualIoUMetric(BaseMetric):
         out_file: JSON file for the result, written atomically.
         num_base: Classes of group ``old``, background included; those of
             step 0 by default.
+        record: What else to write into the file: where the result comes from.
+            By default what is known here, see :func:`.environment`.
         kwargs: See ``BaseMetric``.
     """
 
@@ -41,12 +44,14 @@ class ContinualIoUMetric(BaseMetric):
         background: bool = True,
         out_file: str | None = None,
         num_base: int | None = None,
+        record: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.background = background
         self.out_file = out_file
         self.num_base = num_base
+        self.record = record
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
         """Count the pixels of every image."""
@@ -106,6 +111,7 @@ class ContinualIoUMetric(BaseMetric):
             mIoU=means[True],
             mIoU_without_background=means[False],
             IoU=dict(zip(classes, iou.tolist())),
+            **(environment() if self.record is None else self.record),
         )
 
     def _log(self, iou: np.ndarray, means: dict[str, float]) -> None:

@@ -5,9 +5,9 @@ import torch
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 
-from mmseg_rbc.datasets import seed_datasets
+from mmseg_rbc.datasets import DrawSampler
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.hooks.pseudo_threshold_hook import EPOCH, INFO_KEY
+from mmseg_rbc.engine.hooks.pseudo_threshold_hook import INFO_KEY, PASS
 from mmseg_rbc.models.outputs import run_network
 from mmseg_rbc.models.pseudo_labelers import normalized_entropy
 
@@ -45,10 +45,12 @@ def run_hook(runner: Runner) -> list[float]:
 def medians(runner: Runner) -> list[float]:
     """The medians over all images, one at a time."""
     model, dataset = runner.model, runner.train_dataloader.dataset
-    seed_datasets(dataset, runner.seed, EPOCH)
     values = [[] for _ in range(16)]
-    for i in range(len(dataset)):
-        sample = dataset[i]
+    in_order = dict(type='DefaultSampler', shuffle=False)
+    sampler = DrawSampler(dataset, in_order, runner.seed)
+    sampler.set_epoch(PASS)
+    for draw in sampler:
+        sample = dataset[draw]
         data = model.data_preprocessor(
             dict(
                 inputs=[sample['inputs']],

@@ -11,6 +11,7 @@ from mmseg_rbc.evaluation.metrics.continual_iou import (
     intersection_over_union,
     mean_iou,
 )
+from mmseg_rbc.utils.environment import environment
 
 META = dict(
     classes=('background', 'a', 'b', 'c'),
@@ -97,3 +98,12 @@ def test_step_0_has_no_new_group():
     metric.process(None, [sample([[0, 1]], [[0, 1]])])
     metrics = metric.evaluate(1)
     assert metrics['mIoU_old'] == 100 and 'mIoU_new' not in metrics
+
+
+def test_file_says_where_it_comes_from(tmp_path):
+    _, report = evaluate(tmp_path, record=dict(seed=3, data='x'))
+    assert (report['seed'], report['data']) == (3, 'x')
+    assert 'versions' not in report
+    _, report = evaluate(tmp_path)
+    known = {key: report[key] for key in environment()}
+    assert known == environment()
