@@ -2,11 +2,14 @@
 
 A key that no one reads would train with a default, without a word. So every
 key of ``continual``, ``method`` and ``schedule`` must be known, and so must
-the arguments of every part of a method.
+the arguments of every part of a method. At the top a config may define
+variables of its own; one whose name is almost that of a key must be named in
+``custom_keys``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mmengine.config import Config
@@ -20,7 +23,11 @@ from mmseg_rbc.utils.keys import (
     check_arguments,
     check_keys,
     find_class,
+    is_misspelled,
+    nearest,
 )
+
+from .runner_keys import top_keys
 
 # What a config of a run has and a config of a step has not.
 PARTS = ('continual', 'crop_size', 'method', 'recipe', 'schedule')
@@ -48,9 +55,20 @@ RECIPE_KEYS = (
 )
 
 
-def check_parts(cfg: Config) -> None:
-    """Raise for a missing task, and for keys that nothing reads."""
+def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:
+    """Raise for a missing task, and for keys that nothing reads.
+
+    Args:
+        cfg: The config of a run.
+        options: Keys that the user set on the command line.
+    """
+    _check_top(cfg, options)
     continual = cfg.get('continual') or {}
+    if not isinstance(continual, dict):
+        raise ValueError(
+            f'continual is {continual!r}, expected a dict with a task, such '
+            'as dict(task="15-1")'
+        )
     if 'task' not in continual:
         raise ValueError(
             f'{cfg.filename} has no continual.task: write continual = '
@@ -69,13 +87,36 @@ def check_parts(cfg: Config) -> None:
         check_keys(part, SCHEDULE_KEYS, f'schedule.{name}')
 
 
+def _check_top(cfg: Config, options: Iterable[str]) -> None:
+    """Raise for keys that are almost known, and for unknown options.
+
+    An option that is a variable of the config would have no effect: what the
+    config made of it is made.
+    """
+    known = top_keys() | set(PARTS)
+    wrong = [key for key in cfg if is_misspelled(key, known)]
+    tops = [key.split('.')[0] for key in options]
+    for key in (*wrong, *tops):
+        if key not in known and key not in (cfg.get('custom_keys') or ()):
+            raise ValueError(
+                f'{key} is unknown at the top of the config'
+                f'{nearest(key, known)}; a variable of your own with such a '
+                f'name needs custom_keys = [{key!r}] in the config'
+            )
+
+
 def _check_method(method: dict[str, Any]) -> None:
     check_keys(method, METHOD_PARTS, 'method')
     for key, part in method.items():
         registry = METHOD_PARTS[key]
         if registry is not None and part:
             check_arguments(part, registry, f'method.{key}')
-    for name, loss in (method.get('losses') or {}).items():
+    losses = method.get('losses') or {}
+    if not isinstance(losses, dict):
+        raise ValueError(
+            f'method.losses is {losses!r}, expected a dict of losses by name'
+        )
+    for name, loss in losses.items():
         check_arguments(loss, MODELS, f'method.losses.{name}')
 
 

@@ -24,8 +24,7 @@ from mmseg_rbc.utils.keys import find_class
 
 from .config_parts import PARTS, check_parts, config_classes
 from .recipe import apply_recipe
-
-PHASES = ('train', 'val', 'test')
+from .runner_keys import PHASES, check_runner_keys
 
 
 class RunConfig:
@@ -46,7 +45,7 @@ class RunConfig:
     def __init__(
         self, cfg: Config, options: Mapping[str, Any] | None = None
     ) -> None:
-        check_parts(cfg)
+        check_parts(cfg, options or ())
         self.cfg = cfg
         self.options = {
             key: value
@@ -127,6 +126,7 @@ class RunConfig:
         for part in PARTS:
             cfg.pop(part, None)
         cfg.merge_from_dict(self.options)
+        check_runner_keys(cfg)
         return cfg
 
     def _set_data(self, cfg: Config, step: int) -> None:

@@ -9,23 +9,36 @@ from typing import Any
 
 from mmengine.registry import Registry
 
+# Likeness of two names, from 0 to 1, above which one is taken for the other
+# misspelled. No variable of MMSeg's configs is so much like a key.
+ALMOST = 0.8
 
-def check_keys(
-    found: Iterable[str], known: Collection[str], where: str
-) -> None:
+
+def check_keys(found: Any, known: Collection[str], where: str) -> None:
     """Raise for a key that nothing reads.
 
     Args:
-        found: Keys of a config.
+        found: A part of a config, or its keys.
         known: The keys that are read.
         where: Their place in the config, such as ``schedule.later``.
     """
+    if not isinstance(found, (dict, list)):
+        raise ValueError(
+            f'{where} is {found!r}, expected a dict with some of '
+            f'{", ".join(sorted(known))}'
+        )
     for key in found:
         if key not in known:
             raise ValueError(
                 f'{where}.{key} is unknown{nearest(key, known)}; {where} '
                 f'takes {", ".join(sorted(known))}'
             )
+
+
+def is_misspelled(name: str, known: Collection[str]) -> bool:
+    """Whether a name is none of the known ones, but almost one."""
+    close = get_close_matches(name, list(known), n=1, cutoff=ALMOST)
+    return bool(close) and name not in known
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -46,31 +59,51 @@ def find_class(name: Any, registry: Registry, where: str) -> type:
     return found
 
 
-def check_arguments(config: Any, registry: Registry, where: str) -> None:
+def check_arguments(
+    config: Any,
+    registry: Registry,
+    where: str,
+    more: Collection[str] = (),
+    default: str | None = None,
+) -> type:
     """Raise unless a config names a class and only arguments that it takes.
 
     Args:
         config: A dict with ``type``.
         registry: Where the class is registered.
         where: Its place in the config, such as ``method.criterion``.
+        more: Keys that are read before the class is built.
+        default: The type of a config without one.
+
+    Returns:
+        The class.
     """
-    if not isinstance(config, dict) or 'type' not in config:
+    if not isinstance(config, dict) or not (default or 'type' in config):
         raise ValueError(
             f'{where} is {config!r}, expected a dict with a type, such as '
-            'dict(type="PixelCrossEntropy")'
+            f'dict(type="{default or _example(registry)}")'
         )
-    cls = find_class(config['type'], registry, f'{where}.type')
-    known = arguments(cls)
-    if known is not None:
-        given = [key for key in config if key not in ('type', '_scope_')]
-        check_keys(given, known, where)
+    cls = find_class(config.get('type', default), registry, f'{where}.type')
+    names, is_open = _parameters(cls)
+    known = names | set(more)
+    given = [key for key in config if key not in ('type', '_scope_')]
+    if is_open:
+        # Any name goes, but not one that is almost the name of another.
+        given = [key for key in given if is_misspelled(key, known)]
+    check_keys(given, known, where)
+    return cls
 
 
 def arguments(cls: type) -> set[str] | None:
-    """Return the names that the constructor of a class takes.
+    """Return the names that the constructor of a class takes, None if any."""
+    names, is_open = _parameters(cls)
+    return None if is_open else names
 
-    ``**kwargs`` are followed to the next class that takes them; None if the
-    last one takes any name.
+
+def _parameters(cls: type) -> tuple[set[str], bool]:
+    """Return the names that a constructor takes, and whether any other too.
+
+    ``**kwargs`` are followed to the next class that takes them.
     """
     names: set[str] = set()
     for base in cls.__mro__:
@@ -85,8 +118,18 @@ def arguments(cls: type) -> set[str] | None:
             if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         )
         if inspect.Parameter.VAR_KEYWORD not in kinds:
-            return names - {'self'}
-    return None
+            return names - {'self'}, False
+    return names - {'self'}, True
+
+
+def _example(registry: Registry) -> str:
+    """Return a name that is registered, of ours if there is one."""
+    names = [
+        name
+        for name, item in registry.module_dict.items()
+        if item.__module__.startswith('mmseg_rbc')
+    ]
+    return (names or [*registry.module_dict, '...'])[0]
 
 
 def _family(registry: Registry) -> Iterable[Registry]:

@@ -6,6 +6,7 @@ from mmseg_rbc.utils.keys import (
     check_arguments,
     check_keys,
     find_class,
+    is_misspelled,
     nearest,
 )
 
@@ -60,6 +61,26 @@ def test_nearest():
         ": did you mean 'weight'?"
     )
     assert nearest('zzz', ['weight']) == ''
+
+
+def test_misspelled():
+    assert is_misspelled('wieght', ['weight', 'depth'])
+    assert not is_misspelled('weight', ['weight', 'weights'])
+    assert not is_misspelled('optimizer', ['optim_wrapper'])
+
+
+def test_part_that_is_no_dict():
+    with pytest.raises(ValueError, match='^a is 5, expected a dict with some'):
+        check_keys(5, ['lr'], 'a')
+
+
+def test_type_by_default():
+    """A class that takes any name is given none that is almost its own."""
+    cls = check_arguments(dict(size=3), CHILD, 'part', default='AnyName')
+    assert cls is AnyName
+    check_arguments(dict(type='Open', priority=1), CHILD, 'a', ('priority',))
+    with pytest.raises(ValueError, match="part.sizes is .* mean 'size'"):
+        check_arguments(dict(type='AnyName', sizes=3), CHILD, 'part')
 
 
 def test_arguments_follow_kwargs_to_the_next_class():
