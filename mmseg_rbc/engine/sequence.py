@@ -32,8 +32,9 @@ from mmseg_rbc.utils.environment import (
 from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner
+from .preflight import check_steps
 from .step_config import RunConfig
-from .survey import survey_images
+from .survey import check_shares, survey_images
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -68,8 +69,10 @@ def run_sequence(
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
+    check_steps(configs)
     surveys = [survey_images(step_cfg) for step_cfg in configs]
     images = [survey.num_images for survey in surveys]
+    check_shares(images, get_world_size())
     for step in range(len(configs)) if steps is None else steps:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
@@ -223,11 +226,6 @@ def _fit_to_data(cfg: Config, images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
     world_size = get_world_size()
     loader, epochs = cfg.train_dataloader, cfg.train_cfg.get('max_epochs', 0)
-    if images[step] < world_size:
-        raise ValueError(
-            f'step {step} has {images[step]} image(s) for {world_size} '
-            'processes: start fewer processes'
-        )
     if images[step] < loader.batch_size * world_size:
         smaller = images[step] // world_size
         print_log(

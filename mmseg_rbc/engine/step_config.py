@@ -23,6 +23,7 @@ from mmseg_rbc.tasks import Task
 from mmseg_rbc.utils.keys import find_class
 
 from .config_parts import PARTS, check_parts, config_classes
+from .config_values import check_values
 from .recipe import apply_recipe
 from .runner_keys import PHASES, check_runner_keys
 
@@ -63,6 +64,7 @@ class RunConfig:
             if not isinstance(wanted, str):
                 self._trained = [[name for step in wanted for name in step]]
         self.task = Task.make(self._trained, self.classes, order)
+        check_values(cfg, self.task.num_steps)
 
     @property
     def base_criterion(self) -> dict[str, Any]:

@@ -100,26 +100,43 @@ def arguments(cls: type) -> set[str] | None:
     return None if is_open else names
 
 
-def _parameters(cls: type) -> tuple[set[str], bool]:
-    """Return the names that a constructor takes, and whether any other too.
+def defaults(cls: type) -> dict[str, Any]:
+    """Return the default values that the constructor of a class has."""
+    found: dict[str, Any] = {}
+    for parameters in _constructors(cls):
+        for parameter in parameters:
+            if parameter.default is not parameter.empty:
+                found.setdefault(parameter.name, parameter.default)
+    return found
 
-    ``**kwargs`` are followed to the next class that takes them.
-    """
+
+def _parameters(cls: type) -> tuple[set[str], bool]:
+    """Return the names that a constructor takes, and whether any other too."""
     names: set[str] = set()
-    for base in cls.__mro__:
-        if '__init__' not in vars(base):
-            continue
-        signature = inspect.signature(vars(base)['__init__'])
-        parameters = signature.parameters.values()
-        kinds = {parameter.kind for parameter in parameters}
+    is_open = True
+    for parameters in _constructors(cls):
         names.update(
             p.name
             for p in parameters
             if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         )
-        if inspect.Parameter.VAR_KEYWORD not in kinds:
-            return names - {'self'}, False
-    return names - {'self'}, True
+        is_open = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return names - {'self'}, is_open
+
+
+def _constructors(cls: type) -> Iterable[list[inspect.Parameter]]:
+    """Yield the parameters of a constructor.
+
+    ``**kwargs`` are followed to the next class that takes them.
+    """
+    for base in cls.__mro__:
+        if '__init__' not in vars(base):
+            continue
+        signature = inspect.signature(vars(base)['__init__'])
+        parameters = list(signature.parameters.values())
+        yield parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return
 
 
 def _example(registry: Registry) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.survey import survey_images
+from mmseg_rbc.engine.survey import check_shares, survey_images
 
 
 @pytest.fixture
@@ -15,7 +15,8 @@ def config(tiny_config, write_data):
         {name: np.array([[0, *row]]) for name, row in values.items()}
     )
     cfg, _ = tiny_config('ft', **{'continual.data_root': str(root)})
-    cfg.train_dataloader.dataset.ann_file = 'list.txt'
+    for phase in ('train', 'val'):
+        cfg[f'{phase}_dataloader'].dataset.ann_file = 'list.txt'
     return cfg
 
 
@@ -45,3 +46,19 @@ def test_tiny_data(tiny_config):
     cfg, _ = tiny_config('ft')
     counts = [survey_images(step_config(cfg, s)).num_images for s in (0, 1)]
     assert counts == [38, 19]
+
+
+def test_missing_validation_data_is_found_before_training(config):
+    config.val_dataloader.dataset.ann_file = 'no.txt'
+    with pytest.raises(
+        FileNotFoundError, match='image list .*no.txt does not'
+    ):
+        survey_images(step_config(config, 1))
+
+
+def test_fewer_images_than_processes():
+    check_shares([4, 2], 2)
+    with pytest.raises(
+        ValueError, match=r'^step 1 has 2 image\(s\) for 3 pro'
+    ):
+        check_shares([4, 2], 3)

@@ -5,6 +5,7 @@ from mmseg_rbc.utils.keys import (
     arguments,
     check_arguments,
     check_keys,
+    defaults,
     find_class,
     is_misspelled,
     nearest,
@@ -88,6 +89,11 @@ def test_arguments_follow_kwargs_to_the_next_class():
     assert arguments(Open) == {'depth', 'width', 'height'}
     assert arguments(Inherited) == {'depth', 'width', 'height'}
     assert arguments(AnyName) is None, 'anything goes'
+
+
+def test_defaults_of_a_class_and_its_bases():
+    assert defaults(Inherited) == dict(height=1, width=3)
+    assert defaults(AnyName) == dict(size=1)
 
 
 def test_classes_are_found_in_the_parent_too():
