@@ -9,7 +9,7 @@ variables of its own; one whose name is almost that of a key must be named in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmengine.config import Config
@@ -118,6 +118,15 @@ def _check_method(method: dict[str, Any]) -> None:
         )
     for name, loss in losses.items():
         check_arguments(loss, MODELS, f'method.losses.{name}')
+
+
+def method_types(method: Mapping[str, Any]) -> str:
+    """Return the types of the parts of a method, in words."""
+    losses = (method.get('losses') or {}).values()
+    dicts = [p for p in (*method.values(), *losses) if isinstance(p, dict)]
+    types = sorted(part['type'] for part in dicts if 'type' in part)
+    switches = [key for key, part in method.items() if part is True]
+    return ', '.join([*types, *switches])
 
 
 def config_classes(cfg: Config) -> list[str]:

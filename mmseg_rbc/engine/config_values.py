@@ -58,7 +58,7 @@ def _check_crop(size: Any) -> None:
 def _check_schedule(schedule: Any, num_steps: int) -> None:
     names = ['base', 'later'] if num_steps > 1 else ['base']
     for name in names:
-        part = (schedule or {}).get(name)
+        part: Any = (schedule or {}).get(name)
         where = f'schedule.{name}'
         needed = [
             key for key in ('lr', 'batch_size') if key not in (part or {})

@@ -22,7 +22,11 @@ from mmengine.runner import Runner, weights_to_cpu
 
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
-from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
+from mmseg_rbc.utils.checkpoint import (
+    load_checkpoint,
+    network_only,
+    save_checkpoint,
+)
 from mmseg_rbc.utils.environment import (
     peak_memory,
     reset_peak_memory,
@@ -33,6 +37,7 @@ from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner
 from .preflight import check_steps
+from .resuming import check_resumed
 from .step_config import RunConfig
 from .survey import check_shares, survey_images
 
@@ -69,7 +74,7 @@ def run_sequence(
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
-    check_steps(configs)
+    network = check_steps(configs)
     surveys = [survey_images(step_cfg) for step_cfg in configs]
     images = [survey.num_images for survey in surveys]
     check_shares(images, get_world_size())
@@ -83,9 +88,11 @@ def run_sequence(
         _check_previous(folder, step, run)
         adopts = step == 0 and init_from and init_from != work_dir
         if adopts:
-            adopt_step_0(str(init_from), folder.step(0), run)
+            adopt_step_0(str(init_from), folder.step(0), run, network)
         _fit_to_data(step_cfg, images, step)
         record = dict(digests=digests, shown=surveys[step].shown)
+        if step:
+            record['method'] = run.identity(step)['method']
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
@@ -120,11 +127,15 @@ def run_step(
         record: What else to write into ``finished.json``.
     """
     folder = StepDir(cfg.work_dir)
+    cfg = copy.deepcopy(cfg)
+    last = folder.last_checkpoint() if resume and not trained else None
+    if last is not None:
+        changes = check_resumed(load_checkpoint(last), last, cfg)
+        if changes:
+            cfg.resumed_with = changes
     if is_main_process():
         os.makedirs(folder.path, exist_ok=True)
         cfg.dump(folder.config)
-    cfg = copy.deepcopy(cfg)
-    last = folder.last_checkpoint() if resume and not trained else None
     cfg.resume = last is not None
     cfg.load_from = folder.final if trained else last
     cfg.experiment_name = f'{cfg.experiment_name}_{next(_RUN_NUMBER)}'
@@ -149,6 +160,7 @@ def run_step(
                 seed=cfg.get('randomness', {}).get('seed'),
                 seconds=round(time.monotonic() - start, 1),
                 resumed=cfg.resume,
+                resumed_with=cfg.get('resumed_with', []),
                 adopted=trained,
                 peak_memory_mb=peak_memory(),
                 versions=versions(),
@@ -192,7 +204,8 @@ def read_finished(folder: WorkDir, step: int, run: RunConfig) -> dict | None:
     expected = run.identity(step)
     done = folder.step(step).read_finished()
     for key, value in expected.items():
-        if done and done.get(key) != value:
+        # Results of earlier versions do not name their method.
+        if done and done.get(key, value) != value:
             raise ValueError(
                 f'{folder.step(step).finished} is of {key} {done.get(key)!r}, '
                 f'but the config asks for {value!r}: use another --work-dir'

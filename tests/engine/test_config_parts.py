@@ -5,7 +5,11 @@ from helpers import CONFIGS
 from mmengine.config import Config
 
 from mmseg_rbc.datasets.shapes import CLASSES
-from mmseg_rbc.engine.config_parts import check_parts, config_classes
+from mmseg_rbc.engine.config_parts import (
+    check_parts,
+    config_classes,
+    method_types,
+)
 
 
 def load(method: str = 'rbc', data: str = 'voc12aug', **options) -> Config:
@@ -192,3 +196,11 @@ def test_classes_of_the_training_data():
     inner = cfg.train_dataloader.dataset
     cfg.train_dataloader.dataset = dict(type='RepeatDataset', dataset=inner)
     assert config_classes(cfg) == ['background', 'sky', 'sea']
+
+
+def test_types_of_a_method():
+    assert method_types(load('ft').method) == 'PixelCrossEntropy'
+    assert method_types(load('rbc').method) == (
+        'ContextConsistencyLoss, EntropyPseudoLabeler, LocalPODLoss, '
+        'NewClassErase, PixelCrossEntropy, balance'
+    )

@@ -211,11 +211,12 @@ def test_step_without_predecessor(tiny_config, tmp_path):
         ({'continual.task': '10-10'}, 'is of classes'),
         ({'continual.setting': 'disjoint'}, "setting 'overlapped'"),
         ({'continual.order': 'b'}, 'is of classes'),
+        (dict(method='plop'), 'step_1/finished.json is of method '),
     ],
 )
 def test_work_dir_of_another_task(rbc_run, tiny_config, change, sentence):
     work_dir, *_ = rbc_run
-    cfg, options = tiny_config('rbc', **change)
+    cfg, options = tiny_config(**{'method': 'rbc', **change})
     with pytest.raises(ValueError, match=sentence + '.*another --work-dir'):
         run_sequence(cfg, str(work_dir), options=options)
 
