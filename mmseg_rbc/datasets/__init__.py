@@ -2,7 +2,8 @@
 
 from . import transforms
 from .ade import ContinualADE20KDataset
-from .continual import ContinualDataset, ContinualMixin
+from .continual import ContinualMixin
+from .own import ContinualDataset
 from .voc import ContinualVOCDataset
 from .wrappers import base_datasets, seed_datasets
 

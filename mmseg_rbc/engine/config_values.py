@@ -27,7 +27,8 @@ def check_values(cfg: Config, num_steps: int) -> None:
     """
     if 'crop_size' in cfg:
         _check_crop(cfg.crop_size)
-    if 'schedule' in cfg:
+    # None where a config has a train_cfg of its own instead.
+    if cfg.get('schedule') or ('schedule' in cfg and not cfg.get('train_cfg')):
         _check_schedule(cfg.schedule, num_steps)
     seed = (cfg.get('randomness') or {}).get('seed', 0)
     check_number(seed, 'randomness.seed', 0, LARGEST_SEED, whole=True)

@@ -39,7 +39,7 @@ from .launch import build_runner
 from .preflight import check_steps
 from .resuming import check_resumed
 from .step_config import RunConfig
-from .survey import check_shares, survey_images
+from .survey import survey_steps
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -75,9 +75,8 @@ def run_sequence(
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
     network = check_steps(configs)
-    surveys = [survey_images(step_cfg) for step_cfg in configs]
+    surveys = survey_steps(configs, get_world_size())
     images = [survey.num_images for survey in surveys]
-    check_shares(images, get_world_size())
     for step in range(len(configs)) if steps is None else steps:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
@@ -90,9 +89,12 @@ def run_sequence(
         if adopts:
             adopt_step_0(str(init_from), folder.step(0), run, network)
         _fit_to_data(step_cfg, images, step)
-        record = dict(digests=digests, shown=surveys[step].shown)
-        if step:
-            record['method'] = run.identity(step)['method']
+        record: dict[str, Any] = dict(
+            digests=digests,
+            method=run.identity(step).get('method'),
+            shown=surveys[step].shown,
+            skipped_files=surveys[step].skipped,
+        )
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.survey import check_shares, survey_images
+from mmseg_rbc.engine import RunConfig, step_config
+from mmseg_rbc.engine.survey import survey_images, survey_steps
 
 
 @pytest.fixture
@@ -56,9 +57,23 @@ def test_missing_validation_data_is_found_before_training(config):
         survey_images(step_config(config, 1))
 
 
-def test_fewer_images_than_processes():
-    check_shares([4, 2], 2)
+def test_all_steps_are_looked_at(config, tmp_path):
+    configs = RunConfig(config).steps('work')
+    assert [s.num_images for s in survey_steps(configs, 2)] == [4, 3]
     with pytest.raises(
-        ValueError, match=r'^step 1 has 2 image\(s\) for 3 pro'
+        ValueError, match=r'^step 1 has 3 image\(s\) for 4 pro'
     ):
-        check_shares([4, 2], 3)
+        survey_steps(configs, 4)
+    # An image that only step 1 has.
+    Image.new('RGB', (9, 9)).save(tmp_path / 'JPEGImages/c.jpg')
+    with pytest.raises(ValueError, match=r'c.jpg has 9 x 9 .*has 1 x 3: they'):
+        survey_steps(configs, 1)
+
+
+def test_broken_files_that_are_skipped(config, tmp_path):
+    (tmp_path / 'JPEGImages/c.jpg').write_bytes(b'')
+    config.continual.skip_unreadable = True
+    survey = survey_images(step_config(config, 1))
+    assert survey.num_images == 2
+    assert survey.skipped == dict(train=1, val=1)
+    assert len(survey.pairs) == 2 + 4

@@ -48,7 +48,7 @@ def test_checkpoint_of_another_config(tiny_run, tiny_root, tmp_path):
     config.write_text(
         f'_base_ = {str(CONFIG)!r}\n'
         "test_evaluator = [dict(type='ContinualIoUMetric'), "
-        "dict(type='IoUMetric')]\n"
+        "dict(type='IoUMetric', prefix='stock')]\n"
         f"continual = dict(data_root={tiny_root!r}, task='15-5')\n"
     )
     common = ['test.py', config, final, '--work-dir', tmp_path]
