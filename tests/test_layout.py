@@ -15,6 +15,7 @@ OF_NO_MODULE = {
     'test_model_index.py',
     'test_networks.py',
     'test_processes.py',
+    'tools/test_bad_input.py',
     'tools/test_data_tools.py',
     'tools/test_result_tools.py',
     'tools/test_run_benchmark.py',

@@ -6,12 +6,13 @@ The step is read from the checkpoint.
 import argparse
 import os.path as osp
 
-from mmengine.config import Config, DictAction
+from mmengine.config import DictAction
 from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import RunConfig
+from mmseg_rbc.engine.config_parts import load_config
 from mmseg_rbc.engine.launch import (
     add_launcher_arguments,
     build_runner,
@@ -24,6 +25,7 @@ from mmseg_rbc.utils.checkpoint import (
     load_checkpoint,
     origin,
 )
+from mmseg_rbc.utils.errors import plain_errors
 from mmseg_rbc.utils.weights import check_weights
 
 
@@ -66,9 +68,14 @@ def checkpoint_step(content: dict, path: str) -> int:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
-    cfg = Config.fromfile(args.config)
+    with plain_errors():
+        evaluate(args)
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Evaluate the checkpoint, and write the result."""
     options = dict(args.cfg_options or {})
-    cfg.merge_from_dict(options)
+    cfg = load_config(args.config, options)
     init_default_scope('mmseg')
     content = load_checkpoint(args.checkpoint)
     step = checkpoint_step(content, args.checkpoint)

@@ -9,6 +9,7 @@ variables of its own; one whose name is almost that of a key must be named in
 
 from __future__ import annotations
 
+import os.path as osp
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -53,6 +54,30 @@ RECIPE_KEYS = (
     'warmup_iters',
     'clip_norm',
 )
+
+
+def load_config(path: str, options: Mapping[str, Any]) -> Config:
+    """Load a config and merge what the user set on the command line."""
+    if not osp.isfile(path):
+        raise FileNotFoundError(
+            f'config {path} does not exist: pass a file of configs/, or one '
+            'of your own'
+        )
+    cfg = Config.fromfile(path)
+    merge_options(cfg, options)
+    return cfg
+
+
+def merge_options(cfg: Config, options: Mapping[str, Any]) -> None:
+    """Merge what the user set on the command line into a config."""
+    for key, value in options.items():
+        try:
+            cfg.merge_from_dict({key: value})
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(
+                f'{key}={value} does not fit the config ({error}): check the '
+                'place of the option'
+            ) from None
 
 
 def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:

@@ -19,7 +19,13 @@ from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.tasks import Task
 
-from .config_parts import PARTS, check_parts, config_classes, method_types
+from .config_parts import (
+    PARTS,
+    check_parts,
+    config_classes,
+    merge_options,
+    method_types,
+)
 from .config_values import check_values
 from .recipe import apply_recipe
 from .runner_keys import PHASES, check_runner_keys
@@ -137,7 +143,7 @@ class RunConfig:
         self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
         for part in PARTS:
             cfg.pop(part, None)
-        cfg.merge_from_dict(self.options)
+        merge_options(cfg, self.options)
         check_runner_keys(cfg)
         return cfg
 
