@@ -28,6 +28,7 @@ from mmseg_rbc.utils.keys import (
     nearest,
 )
 
+from .config_kinds import check_kinds
 from .runner_keys import top_keys
 
 # What a config of a run has and a config of a step has not.
@@ -88,12 +89,8 @@ def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:
         options: Keys that the user set on the command line.
     """
     _check_top(cfg, options)
+    check_kinds(cfg)
     continual = cfg.get('continual') or {}
-    if not isinstance(continual, dict):
-        raise ValueError(
-            f'continual is {continual!r}, expected a dict with a task, such '
-            'as dict(task="15-1")'
-        )
     if 'task' not in continual:
         raise ValueError(
             f'{cfg.filename} has no continual.task: write continual = '

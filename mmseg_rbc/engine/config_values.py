@@ -37,6 +37,15 @@ def check_values(cfg: Config, num_steps: int) -> None:
     for phase in PHASES:
         where = f'{phase}_dataloader'
         _check_loader(cfg.get(where) or {}, where)
+    for name, key in (
+        ('checkpoint', 'interval'),
+        ('checkpoint', 'max_keep_ckpts'),
+        ('logger', 'interval'),
+    ):
+        hook = (cfg.get('default_hooks') or {}).get(name)
+        if isinstance(hook, dict) and key in hook:
+            where = f'default_hooks.{name}.{key}'
+            check_number(hook[key], where, -1, whole=True)
     for key, option in (('load_from', '--init-from'), ('resume', '--resume')):
         if cfg.get(key):
             raise ValueError(
@@ -61,10 +70,9 @@ def _check_schedule(schedule: Any, num_steps: int) -> None:
     for name in names:
         part: Any = (schedule or {}).get(name)
         where = f'schedule.{name}'
-        needed = [
-            key for key in ('lr', 'batch_size') if key not in (part or {})
-        ]
-        if not {'epochs', 'iters'} & set(part or {}):
+        given = {key for key, v in (part or {}).items() if v is not None}
+        needed = [key for key in ('lr', 'batch_size') if key not in given]
+        if not given & {'epochs', 'iters'}:
             needed.append('epochs')
         if needed:
             raise ValueError(
@@ -116,7 +124,7 @@ def _check_part(part: Mapping[str, Any], registry: Any, where: str) -> None:
 def _check_loader(loader: Mapping[str, Any], where: str) -> None:
     workers = loader.get('num_workers', 0)
     check_number(workers, f'{where}.num_workers', 0, whole=True)
-    if loader.get('batch_size') is not None:
+    if 'batch_size' in loader:
         check_number(
             loader['batch_size'], f'{where}.batch_size', 1, whole=True
         )

@@ -36,7 +36,7 @@ def apply_recipe(cfg: Config) -> None:
             loss.update(relative=True, weight=weight, logits_weight=share)
     if recipe.get('new_rows_lr'):
         hook = dict(type='NewRowsHook', factor=recipe['new_rows_lr'])
-        cfg.custom_hooks = [*cfg.get('custom_hooks', []), hook]
+        cfg.custom_hooks = [*(cfg.get('custom_hooks') or []), hook]
     if recipe.get('warmup_iters'):
         rise = dict(
             type='LinearLR',

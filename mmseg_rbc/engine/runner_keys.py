@@ -34,7 +34,11 @@ from mmseg.registry import (
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.data import DataLoader
 
-from mmseg_rbc.utils.keys import check_arguments, check_keys
+from mmseg_rbc.utils.keys import (
+    check_arguments,
+    check_defaults,
+    check_keys,
+)
 
 PHASES = ('train', 'val', 'test')
 # Read by the Runner from its config, by MMSeg's tools and by ours.
@@ -150,9 +154,11 @@ def _check_loader(loader: Any, where: str) -> None:
         return
     known = {*_parameters(DataLoader.__init__), 'num_batch_per_epoch'}
     check_keys(loader, known, where)
-    for key in ('sampler', 'batch_sampler'):
-        if loader.get(key):
-            check_arguments(loader[key], DATA_SAMPLERS, f'{where}.{key}')
+    check_defaults(loader, DataLoader, where)
+    check_arguments(loader.get('sampler'), DATA_SAMPLERS, f'{where}.sampler')
+    if loader.get('batch_sampler'):
+        place = f'{where}.batch_sampler'
+        check_arguments(loader['batch_sampler'], DATA_SAMPLERS, place)
     if loader.get('dataset'):
         _check_dataset(loader['dataset'], f'{where}.dataset')
 

@@ -62,7 +62,7 @@ class RunConfig:
             for key, value in (options or {}).items()
             if key.split('.')[0] not in PARTS
         }
-        self.method: dict[str, Any] = dict(cfg.get('method', {}))
+        self.method: dict[str, Any] = dict(cfg.get('method') or {})
         self.classes = config_classes(cfg)
         wanted, order = cfg.continual['task'], cfg.continual.get('order')
         self.split = Task.make(wanted, self.classes, order)
@@ -135,7 +135,7 @@ class RunConfig:
             set_crop(cfg)
         if 'model' in cfg:
             self._set_model(cfg, step, previous)
-        if 'schedule' in cfg:
+        if cfg.get('schedule'):
             views = 2 if step > 0 and self.method.get('erase') else 1
             _set_schedule(cfg, step, views, world_size)
         if step > 0 and 'model' in cfg:
@@ -171,7 +171,7 @@ class RunConfig:
         if importance:
             hook = dict(type='ImportanceHook', regularizer=importance)
             cfg.custom_hooks = [
-                *cfg.get('custom_hooks', []),
+                *(cfg.get('custom_hooks') or []),
                 dict(hook, previous=previous),
             ]
         if step == 0:
@@ -194,7 +194,7 @@ class RunConfig:
         # the step before; without one it takes that of the experiment.
         (cfg.get('visualizer') or {}).pop('name', None)
         cfg.log_processor = dict(
-            cfg.get('log_processor', {}),
+            cfg.get('log_processor') or {},
             type='ContinualLogProcessor',
             step=step,
             last_step=self.task.num_steps - 1,

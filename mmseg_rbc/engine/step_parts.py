@@ -16,10 +16,11 @@ from .runner_keys import PHASES
 
 def with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
     """Return a training pipeline that erases before it packs."""
-    if pipeline[-1]['type'] != 'PackDupletInputs':
+    last = pipeline[-1].get('type')
+    if last != 'PackDupletInputs':
         raise ValueError(
-            f'the training pipeline ends with {pipeline[-1]["type"]}, but a '
-            'method that erases needs PackDupletInputs there'
+            f'the training pipeline ends with {last}, but a method that '
+            'erases needs PackDupletInputs there'
         )
     return [*pipeline[:-1], erase, pipeline[-1]]
 
@@ -36,9 +37,10 @@ def set_crop(cfg: Config) -> None:
     for phase in PHASES:
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
-            for transform in dataset.get('pipeline', []):
-                if transform['type'] in sizes:
-                    transform['crop_size'] = sizes[transform['type']]
+            for transform in dataset.get('pipeline') or []:
+                name = str(transform.get('type'))
+                if name in sizes:
+                    transform['crop_size'] = sizes[name]
             if f'{phase}_pipeline' in cfg:
                 # MMSeg's inference_model() takes the pipeline from here.
                 cfg[f'{phase}_pipeline'] = dataset.pipeline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -91,7 +91,26 @@ def check_arguments(
         # Any name goes, but not one that is almost the name of another.
         given = [key for key in given if is_misspelled(key, known)]
     check_keys(given, known, where)
+    check_defaults(config, cls, where)
     return cls
+
+
+def check_defaults(config: Mapping[str, Any], cls: type, where: str) -> None:
+    """Raise for text where a class has a number or a switch by default.
+
+    Args:
+        config: Arguments of the class.
+        cls: The class.
+        where: The place of the config.
+    """
+    usual = defaults(cls)
+    for key, value in config.items():
+        is_switch = isinstance(usual.get(key), bool)
+        is_number = isinstance(usual.get(key), (int, float))
+        odd = (str, float, list, tuple, dict) if is_switch else str
+        if is_number and isinstance(value, odd):
+            what = 'True or False' if is_switch else 'a number'
+            raise ValueError(f'{where}.{key} is {value!r}, expected {what}')
 
 
 def arguments(cls: type) -> set[str] | None:

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from mmengine.config import ConfigDict
 
 from mmseg_rbc.datasets.wrappers import base_datasets, seed_datasets
@@ -37,3 +38,8 @@ def test_seeds_reach_data_sets_inside_wrappers():
     assert [d.seed for d in (first, second, third)] == [(4, 7)] * 3
     seed_datasets(first, 4, 8)
     assert first.seed == (4, 8) and second.seed == (4, 7)
+
+
+def test_what_is_no_data_set():
+    with pytest.raises(ValueError, match='^3 is no data set: expected a dict'):
+        list(base_datasets(dict(datasets=[3])))

@@ -77,6 +77,11 @@ BAD = [
     ),
     ('val_dataloader.num_workers', -1, '^val_dataloader.num_workers is -1, '),
     ('val_dataloader.batch_size', 0, '^val_dataloader.batch_size is 0, expe'),
+    ('val_dataloader.batch_size', None, 'batch_size is None, expected a who'),
+    ('schedule.base.batch_size', None, 'which lacks batch_size: expected so'),
+    ('schedule.base.epochs', None, 'which lacks epochs: expected something'),
+    ('default_hooks.logger.interval', 1.5, 'interval is 1.5, expected a who'),
+    ('default_hooks.checkpoint.interval', None, 'interval is None, expected'),
     ('load_from', 'a.pth', "^load_from is 'a.pth', .* pass --init-from, or"),
     ('resume', True, '^resume is True, but each step sets it: .* --resume'),
 ]

@@ -4,6 +4,7 @@ from mmengine.registry import Registry
 from mmseg_rbc.utils.keys import (
     arguments,
     check_arguments,
+    check_defaults,
     check_keys,
     defaults,
     find_class,
@@ -19,7 +20,7 @@ CHILD = Registry(
 
 @PARENT.register_module()
 class Base:
-    def __init__(self, depth, *, width=3):
+    def __init__(self, depth, *, width=3, is_deep=True):
         pass
 
 
@@ -84,15 +85,29 @@ def test_type_by_default():
         check_arguments(dict(type='AnyName', sizes=3), CHILD, 'part')
 
 
+@pytest.mark.parametrize(
+    'key, value, sentence',
+    [
+        ('width', 'abc', "^part.width is 'abc', expected a number$"),
+        ('is_deep', 'abc', "^part.is_deep is 'abc', expected True or False$"),
+        ('is_deep', [], r'^part.is_deep is \[\], expected True or False$'),
+    ],
+)
+def test_value_of_another_kind_than_the_default(key, value, sentence):
+    check_defaults(dict(width=(1, 2), is_deep=False), Base, 'part')
+    with pytest.raises(ValueError, match=sentence):
+        check_arguments({'type': 'Base', key: value}, CHILD, 'part')
+
+
 def test_arguments_follow_kwargs_to_the_next_class():
-    assert arguments(Base) == {'depth', 'width'}
-    assert arguments(Open) == {'depth', 'width', 'height'}
-    assert arguments(Inherited) == {'depth', 'width', 'height'}
+    assert arguments(Base) == {'depth', 'width', 'is_deep'}
+    assert arguments(Open) == {'depth', 'width', 'height', 'is_deep'}
+    assert arguments(Inherited) == {'depth', 'width', 'height', 'is_deep'}
     assert arguments(AnyName) is None, 'anything goes'
 
 
 def test_defaults_of_a_class_and_its_bases():
-    assert defaults(Inherited) == dict(height=1, width=3)
+    assert defaults(Inherited) == dict(height=1, width=3, is_deep=True)
     assert defaults(AnyName) == dict(size=1)
 
 
