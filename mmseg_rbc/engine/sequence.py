@@ -82,7 +82,9 @@ def run_sequence(
         step_cfg = configs[step]
         digests = training_digests(step_cfg, get_world_size())
         if done:
-            _say_skipped(step, done, digests)
+            _say_skipped(
+                step, done, dict(digests, seed=cfg.randomness['seed'])
+            )
             continue
         _check_previous(folder, step, run)
         adopts = step == 0 and init_from and init_from != work_dir
@@ -100,10 +102,10 @@ def run_sequence(
     return write_summary(folder, run)
 
 
-def _say_skipped(step: int, done: dict, digests: dict[str, str]) -> None:
+def _say_skipped(step: int, done: dict, settings: dict[str, Any]) -> None:
     print_log(f'step {step} is finished: skipped', 'current')
-    known = done.get('digests') or {}
-    changed = [part for part in known if known[part] != digests.get(part)]
+    known = dict(done.get('digests') or {}, seed=done.get('seed'))
+    changed = [part for part in known if known[part] != settings.get(part)]
     if changed and not done.get('adopted'):
         print_log(
             f'step {step} was trained with other settings in '

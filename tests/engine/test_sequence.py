@@ -71,12 +71,14 @@ def test_finished_steps_are_skipped(rbc_run):
 
 def test_other_settings_of_a_finished_step(rbc_run, tiny_config, capsys):
     work_dir, *_, results = rbc_run
-    cfg, options = tiny_config('rbc', **{'schedule.later.epochs': 9})
+    changes = {'schedule.later.epochs': 9, 'randomness.seed': 5}
+    cfg, options = tiny_config('rbc', **changes)
     MMLogger.get_instance('settings', log_level='INFO')
     assert run_sequence(cfg, str(work_dir), options=options) == results
     lines = ''.join(capsys.readouterr()).splitlines()
-    (text,) = [t for t in lines if 'trained with other settings' in t]
-    assert 'step 1' in text and 'train_cfg' in text
+    base, text = [t for t in lines if 'trained with other settings' in t]
+    assert 'step 0 was trained with other settings in seed: ' in base
+    assert 'step 1' in text and 'train_cfg' in text and 'seed' in text
     assert 'optim_wrapper' not in text and 'another --work-dir' in text
 
 
