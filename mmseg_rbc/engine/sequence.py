@@ -132,14 +132,7 @@ def run_step(
     """
     folder = StepDir(cfg.work_dir)
     cfg = copy.deepcopy(cfg)
-    last = folder.last_checkpoint() if resume and not trained else None
-    if last is not None:
-        changes = check_resumed(load_checkpoint(last), last, cfg)
-        if changes:
-            cfg.resumed_with = changes
-    if is_main_process():
-        os.makedirs(folder.path, exist_ok=True)
-        cfg.dump(folder.config)
+    last = _begin(cfg, folder, resume and not trained)
     cfg.resume = last is not None
     cfg.load_from = folder.final if trained else last
     cfg.experiment_name = f'{cfg.experiment_name}_{next(_RUN_NUMBER)}'
@@ -184,6 +177,19 @@ def run_step(
         # be found by the garbage collector, which is too late to tell their
         # workers to stop. They would wait for seconds.
         loop.dataloader = None
+
+
+def _begin(cfg: Config, folder: StepDir, resume: bool) -> str | None:
+    """Write the config of a step, and return the checkpoint to resume."""
+    last = folder.last_checkpoint() if resume else None
+    if last is not None:
+        changes = check_resumed(load_checkpoint(last), last, cfg)
+        if changes:
+            cfg.resumed_with = changes
+    if is_main_process():
+        os.makedirs(folder.path, exist_ok=True)
+        cfg.dump(folder.config)
+    return last
 
 
 class LastResult(Hook):
