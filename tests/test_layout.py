@@ -19,6 +19,7 @@ OF_NO_MODULE = {
     'security/test_other_files.py',
     'security/test_pickles.py',
     'test_soak.py',
+    'tools/test_bad_input.py',
     'tools/test_data_tools.py',
     'tools/test_result_tools.py',
     'tools/test_run_benchmark.py',

@@ -22,6 +22,7 @@ from mmseg_rbc.evaluation.continual_metrics import GROUPS
 from mmseg_rbc.reporting.tables import benchmark_table
 from mmseg_rbc.runs.experiment import find_experiments
 from mmseg_rbc.runs.run import load_run
+from mmseg_rbc.utils.errors import plain_errors
 from mmseg_rbc.utils.files import write_json
 
 TRAIN_TOOL = osp.join(osp.dirname(osp.abspath(__file__)), 'train.py')
@@ -76,12 +77,13 @@ def main() -> None:
     init_default_scope('mmseg')
     # A terminated benchmark stops its children, as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    jobs = plan_jobs(
-        args.configs,
-        args.seeds,
-        args.work_dir,
-        parse_options(args.cfg_options),
-    )
+    with plain_errors():
+        jobs = plan_jobs(
+            args.configs,
+            args.seeds,
+            args.work_dir,
+            parse_options(args.cfg_options),
+        )
     if args.dry_run:
         for job in jobs:
             state = 'finished' if job.is_finished() else 'to run'

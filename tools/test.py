@@ -6,19 +6,27 @@ The step is read from the checkpoint.
 import argparse
 import os.path as osp
 
-from mmengine.config import Config, DictAction
+from mmengine.config import DictAction
 from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
 
 import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine import RunConfig
+from mmseg_rbc.engine.config_parts import load_config
 from mmseg_rbc.engine.launch import (
     add_launcher_arguments,
     build_runner,
     processes,
 )
+from mmseg_rbc.engine.step_parts import continual_metrics
 from mmseg_rbc.runs import StepDir
-from mmseg_rbc.utils.checkpoint import load_checkpoint, origin
+from mmseg_rbc.utils.checkpoint import (
+    check_origin,
+    load_checkpoint,
+    origin,
+)
+from mmseg_rbc.utils.errors import plain_errors
+from mmseg_rbc.utils.weights import check_weights
 
 
 def parse_args() -> argparse.Namespace:
@@ -46,9 +54,9 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def checkpoint_step(path: str) -> int:
+def checkpoint_step(content: dict, path: str) -> int:
     """Return the continual step that a checkpoint was trained at."""
-    found = origin(load_checkpoint(path))
+    found = origin(content)
     if 'step' not in found:
         raise ValueError(
             f'{path} does not say its continual step: expected a checkpoint '
@@ -60,22 +68,37 @@ def checkpoint_step(path: str) -> int:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
-    cfg = Config.fromfile(args.config)
+    with plain_errors():
+        evaluate(args)
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Evaluate the checkpoint, and write the result."""
     options = dict(args.cfg_options or {})
-    cfg.merge_from_dict(options)
+    cfg = load_config(args.config, options)
     init_default_scope('mmseg')
-    step = checkpoint_step(args.checkpoint)
+    content = load_checkpoint(args.checkpoint)
+    step = checkpoint_step(content, args.checkpoint)
     folder = args.work_dir or osp.join(osp.dirname(args.checkpoint), 'test')
     results = StepDir(folder)
-    cfg = step_config(cfg, step, options=options)
+    run = RunConfig(cfg, options)
+    expected = run.network_identity(step)
+    # How step 0 was trained is no matter of its evaluation.
+    expected.pop('base_criterion', None)
+    check_origin(content, args.checkpoint, expected, 'the config is of')
+    cfg = run.step(step)
     # No training: no teacher is needed.
     cfg.model.pop('previous', None)
     cfg.launcher = args.launcher
     cfg.load_from = args.checkpoint
     cfg.work_dir = results.path
-    cfg.test_evaluator.out_file = results.metrics
+    for metric in continual_metrics(cfg.test_evaluator):
+        metric['out_file'] = results.metrics
     with processes(args.launcher, args.local_rank, cfg.get('env_cfg', {})):
-        build_runner(cfg).test()
+        runner = build_runner(cfg)
+        network = runner.model.state_dict()
+        check_weights(content['state_dict'], network, args.checkpoint)
+        runner.test()
         if is_main_process():
             print(f'results: {results.metrics}')
 

@@ -14,9 +14,11 @@ from mmengine.utils import import_modules_from_strings
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.engine import run_sequence
 from mmseg_rbc.engine.benchmark import config_name
+from mmseg_rbc.engine.config_parts import load_config
 from mmseg_rbc.engine.launch import add_launcher_arguments, processes
 from mmseg_rbc.reporting.tables import summary_table
 from mmseg_rbc.runs import WorkDir
+from mmseg_rbc.utils.errors import plain_errors
 
 
 def parse_args() -> argparse.Namespace:
@@ -58,14 +60,13 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def load_config(args: argparse.Namespace) -> tuple[Config, dict]:
+def read_config(args: argparse.Namespace) -> tuple[Config, dict]:
     """Return the config with the options of the command line, and those."""
-    cfg = Config.fromfile(args.config)
     options = dict(args.cfg_options or {})
     if args.amp:
         options['optim_wrapper.type'] = 'AmpOptimWrapper'
         options['optim_wrapper.loss_scale'] = 'dynamic'
-    cfg.merge_from_dict(options)
+    cfg = load_config(args.config, options)
     # Options may name further modules.
     import_modules_from_strings(**cfg.get('custom_imports', {}))
     cfg.launcher = args.launcher
@@ -75,7 +76,13 @@ def load_config(args: argparse.Namespace) -> tuple[Config, dict]:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
-    cfg, options = load_config(args)
+    with plain_errors():
+        train(args)
+
+
+def train(args: argparse.Namespace) -> None:
+    """Run the sequence, and print its results."""
+    cfg, options = read_config(args)
     init_default_scope('mmseg')
     default = f'work_dirs/{config_name(args.config)}'
     work_dir = args.work_dir or cfg.get('work_dir') or default

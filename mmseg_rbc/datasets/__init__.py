@@ -2,8 +2,9 @@
 
 from . import transforms
 from .ade import ContinualADE20KDataset
-from .continual import ContinualDataset, ContinualMixin
+from .continual import ContinualMixin
 from .draws import DrawDataset, DrawSampler, with_draws
+from .own import ContinualDataset
 from .voc import ContinualVOCDataset
 from .wrappers import base_datasets
 

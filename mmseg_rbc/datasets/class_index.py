@@ -7,25 +7,17 @@ with the package; that of any other data is scanned once and cached.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import os.path as osp
-import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from mmseg_rbc.utils.progress import track
-
 from .class_index_cache import NUM_VALUES, ClassIndexCache
 from .masks import open_mask
+from .scan import scan
 
 SHIPPED_INDEX = osp.join(osp.dirname(__file__), 'voc12_class_index.npz')
-CHUNK = 64
-# Between two saves of a scan: what a kill may cost.
-SAVE_SECONDS = 1.0
 
 
 def mask_labels(path: str) -> np.ndarray:
@@ -57,11 +49,7 @@ def load_class_index(
     if not mask_paths:
         return np.zeros((0, NUM_VALUES), bool)
     cache = ClassIndexCache(mask_paths)
-    index = cache.read()
-    if len(index) < len(mask_paths):
-        with cache.lock():
-            index = _scan(mask_paths, cache, num_workers)
-    return index
+    return scan(mask_paths, cache, _labels_of, 'masks', num_workers)
 
 
 def remembered_index(
@@ -85,50 +73,7 @@ def remembered_index(
     return np.unpackbits(rows, axis=1).astype(bool)
 
 
-def _scan(
-    mask_paths: Sequence[str], cache: ClassIndexCache, num_workers: int | None
-) -> np.ndarray:
-    """Scan the masks that the cache does not know."""
-    index = np.zeros((len(mask_paths), NUM_VALUES), bool)
-    known = cache.read()
-    done = saved = len(known)
-    index[:done] = known
-    if done == len(index):
-        return index
-    clock = time.monotonic()
-    try:
-        chunks = _scan_chunks(mask_paths[done:], num_workers)
-        name = f'scanning {len(index) - done} masks, parts'
-        for chunk in track(chunks, name, -(-(len(index) - done) // CHUNK)):
-            index[done : done + len(chunk)] = chunk
-            done += len(chunk)
-            if time.monotonic() > clock + SAVE_SECONDS or done == len(index):
-                cache.write(index[:done])
-                saved, clock = done, time.monotonic()
-    finally:
-        if saved < done:
-            cache.write(index[:done])
-    return index
-
-
-def _scan_chunks(
-    mask_paths: Sequence[str], num_workers: int | None
-) -> Iterator[np.ndarray]:
-    """Yield the index of consecutive chunks of masks, in order."""
-    starts = range(0, len(mask_paths), CHUNK)
-    chunks = [mask_paths[i : i + CHUNK] for i in starts]
-    workers = min(num_workers or os.cpu_count() or 1, len(chunks))
-    if workers < 2:
-        yield from map(_chunk_labels, chunks)
-        return
-    # Threads do not help (Pillow holds the interpreter lock). Fork is what
-    # DataLoader does on Linux; these workers touch neither torch nor locks.
-    method = 'fork' if sys.platform == 'linux' else None
-    with multiprocessing.get_context(method).Pool(workers) as pool:
-        yield from pool.imap(_chunk_labels, chunks)
-
-
-def _chunk_labels(mask_paths: Sequence[str]) -> np.ndarray:
+def _labels_of(mask_paths: Sequence[str]) -> np.ndarray:
     return np.stack([mask_labels(path) for path in mask_paths])
 
 

@@ -1,4 +1,4 @@
-"""The cache of a scanned class index: where it is kept, when it is valid."""
+"""The cache of what a scan of files found: its place, when it is valid."""
 
 from __future__ import annotations
 
@@ -32,15 +32,24 @@ NUM_VALUES = 256
 class ClassIndexCache:
     """A class index on disk, for one list of masks.
 
-    It is kept in ``.mmseg_rbc`` inside the masks' common folder or, where that
+    Or another table with one row of bits for each file, or for a few. It is
+    kept in ``.mmseg_rbc`` inside the common folder of the files or, where that
     is read-only, below ``$MMSEG_RBC_CACHE`` (``~/.cache/mmseg_rbc``). A scan
-    that was interrupted leaves the rows of the masks it had finished.
+    that was interrupted leaves the rows that it had finished.
 
     Args:
         mask_paths: The mask files, which must exist.
+        kind: What the table is.
+        num_columns: Bits in a row, a multiple of 8.
     """
 
-    def __init__(self, mask_paths: Sequence[str]) -> None:
+    def __init__(
+        self,
+        mask_paths: Sequence[str],
+        kind: str = 'class_index',
+        num_columns: int = NUM_VALUES,
+    ) -> None:
+        self.num_columns = num_columns
         parts = [osp.split(path) for path in mask_paths]
         folders = {folder: osp.abspath(folder) for folder, _ in parts}
         root = osp.commonpath(list(folders.values()))
@@ -49,7 +58,7 @@ class ClassIndexCache:
         below = {f: osp.relpath(path, root) for f, path in folders.items()}
         listed = '\0'.join(f'{below[f]}/{name}' for f, name in parts)
         names = hashlib.sha256(listed.encode())
-        name = f'class_index-{names.hexdigest()[:16]}.npz'
+        name = f'{kind}-{names.hexdigest()[:16]}.npz'
         self._key = names.digest() + _state_digest(mask_paths)
         self._places = [osp.join(f, name) for f in _cache_folders(root)]
 
@@ -63,7 +72,7 @@ class ClassIndexCache:
         A cache that cannot be written costs time, not the run.
 
         Args:
-            index: ``(n, 256)`` bool, the rows of the first n masks.
+            index: ``(n, columns)`` bool, the first n rows.
         """
         key = np.frombuffer(self._key, np.uint8)
         for place in self._places:
@@ -72,7 +81,7 @@ class ClassIndexCache:
                     np.savez(file, key=key, bits=np.packbits(index, axis=1))
                 return
             except OSError as error:
-                message = f'the class index {place} is not written: {error}'
+                message = f'the cache {place} is not written: {error}'
                 print_log(message, 'current', logging.WARNING)
 
     @contextmanager
@@ -101,7 +110,7 @@ class ClassIndexCache:
         yield
 
     def _read(self, place: str) -> np.ndarray:
-        nothing = np.zeros((0, NUM_VALUES), bool)
+        nothing = np.zeros((0, self.num_columns), bool)
         if not osp.isfile(place):
             return nothing
         try:
@@ -111,7 +120,7 @@ class ClassIndexCache:
                     return nothing
                 return np.unpackbits(data['bits'], axis=1).astype(bool)
         except _DAMAGE:
-            print_log(f'rebuilding the damaged class index {place}', 'current')
+            print_log(f'rebuilding the damaged cache {place}', 'current')
             return nothing
 
 

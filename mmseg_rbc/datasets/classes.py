@@ -19,6 +19,12 @@ def class_names(
             'metainfo.classes is missing: list the class names in the order '
             'of the label values in the masks'
         )
+    is_list = isinstance(classes, (list, tuple))
+    if not is_list or not all(isinstance(name, str) for name in classes):
+        raise ValueError(
+            f'metainfo.classes is {classes!r}, expected a list of names, such '
+            'as ["background", "cat"]'
+        )
     first = 0 if classes[0].lower() == 'background' else 1
     names = ['background'] * first + list(classes)
     twice = duplicates(names)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 from mmengine.logging import print_log
-from mmseg.datasets import BaseSegDataset
-from mmseg.registry import DATASETS
 
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
 from mmseg_rbc.utils.files import check_files, check_list
 
 from .class_index import load_class_index, remembered_index
 from .classes import check_label_values, class_colors, class_names
+from .readable import drop_unreadable
 from .splits import check_setting, read_split, select_images, unlisted_classes
 
 
@@ -53,6 +52,8 @@ class ContinualMixin:
         eval_images: Images to evaluate before the last step, which takes all:
             ``all``, or those with a foreground class that is ``seen``
             (published code).
+        skip_unreadable: Whether to leave broken images and masks out instead
+            of raising; ``num_skipped`` is their number.
         metainfo: As in MMSeg.
     """
 
@@ -77,6 +78,7 @@ class ContinualMixin:
         split_dir: str | None = None,
         unseen: str = 'background',
         eval_images: str = 'all',
+        skip_unreadable: bool = False,
         metainfo: Mapping | None = None,
         **kwargs: Any,
     ) -> None:
@@ -100,6 +102,8 @@ class ContinualMixin:
         self.seed = seed
         self.split_dir = split_dir
         self.eval_images = eval_images
+        self.skip_unreadable = skip_unreadable
+        self.num_skipped = 0
         self._unseen = unseen
         self._is_test = kwargs.get('test_mode', False)
         seen = self.task.seen(step)
@@ -138,7 +142,7 @@ class ContinualMixin:
 
     def load_data_list(self) -> list[dict]:
         """Load the whole image list; blank lines do not count."""
-        if self._is_local and self.ann_file:
+        if self.is_local and self.ann_file:
             check_list(self.ann_file)
         infos = super().load_data_list()  # type: ignore[misc]
         infos = [
@@ -152,7 +156,7 @@ class ContinualMixin:
                 f'no image (suffix {self.img_suffix!r}): check ann_file, '
                 'data_prefix.img_path and img_suffix'
             )
-        if self._is_local:
+        if self.is_local:
             self._find_masks(infos)
             paths = [info['img_path'] for info in infos]
             check_files(paths, 'image', self._listed_in)
@@ -164,10 +168,16 @@ class ContinualMixin:
     def filter_data(self) -> list[dict]:
         """Keep the images of the step, or those to evaluate."""
         infos = super().filter_data()  # type: ignore[misc]
+        # A split file counts positions in the whole list.
+        by_position = self.split_dir and not self._is_test
+        if not by_position:
+            infos = self._without_unreadable(infos)
         last = self.step == self.task.num_steps - 1
         if self._is_test and (last or self.eval_images == 'all'):
             return infos
         kept = [infos[i] for i in self.select(infos)]
+        if by_position:
+            kept = self._without_unreadable(kept)
         if not kept:
             what = 'evaluation' if self._is_test else self.setting
             hint = unlisted_classes(self.task, self.setting, self.all_classes)
@@ -184,7 +194,7 @@ class ContinualMixin:
         Returns:
             ``(len(infos), 256)`` bool.
         """
-        if not self._is_local:
+        if not self.is_local:
             raise ValueError(
                 f'the masks of {type(self).__name__} are read through '
                 f'{self.backend_args}, where they cannot be scanned: give '
@@ -193,7 +203,8 @@ class ContinualMixin:
         return load_class_index([info['seg_map_path'] for info in infos])
 
     @property
-    def _is_local(self) -> bool:
+    def is_local(self) -> bool:
+        """Whether the files are on this machine."""
         return (self.backend_args or {}).get('backend', 'local') == 'local'
 
     @property
@@ -250,6 +261,14 @@ class ContinualMixin:
         paths = [info['img_path'] for info in infos]
         return [path[start : len(path) - cut] for path in paths]
 
+    def _without_unreadable(self, infos: list[dict]) -> list[dict]:
+        """Drop what cannot be read, if that is wanted."""
+        if not (self.skip_unreadable and self.is_local):
+            return infos
+        readable = drop_unreadable(infos)
+        self.num_skipped = len(infos) - len(readable)
+        return readable
+
     def _find_masks(self, infos: list[dict]) -> None:
         """Raise if a mask is missing, before any training."""
         if not all('seg_map_path' in info for info in infos):
@@ -264,32 +283,9 @@ class ContinualMixin:
         """Return what the metainfo says of this step."""
         seen = self._metainfo['classes']
         num_old = len(self.task.old(self.step))
-        info = dict(
-            old=seen[:num_old],
-            new=seen[num_old:],
-            seen=seen,
-            num_old=num_old,
-            num_base=len(self.task.seen(0)),
-            task=self.task.name,
-            step=self.step,
-            setting=self.setting,
-        )
+        info = dict(old=seen[:num_old], new=seen[num_old:], seen=seen)
+        info.update(num_old=num_old, num_base=len(self.task.seen(0)))
+        info.update(task=self.task.name, step=self.step, setting=self.setting)
         if self._is_test:
             info.update(unseen=self._unseen, eval_images=self.eval_images)
         return info
-
-
-@DATASETS.register_module()
-class ContinualDataset(ContinualMixin, BaseSegDataset):
-    """Continual data of your own, with nothing to code.
-
-    Example:
-        >>> dict(
-        ...     type='ContinualDataset',
-        ...     data_root='data/streets',
-        ...     data_prefix=dict(img_path='images', seg_map_path='masks'),
-        ...     ann_file='train.txt',
-        ...     metainfo=dict(classes=['sky', 'tree', 'road', 'car']),
-        ...     task=[['sky', 'tree'], ['road'], ['car']],
-        ...     step=1)
-    """

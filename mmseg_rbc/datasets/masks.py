@@ -22,7 +22,7 @@ def open_mask(file: str | BinaryIO, path: str) -> Iterator[Image.Image]:
     """
     try:
         with Image.open(file) as mask:
-            _check_pixels(mask, path)
+            check_pixels(mask, path)
             mask.load()
             yield mask
     except FileNotFoundError:
@@ -33,7 +33,7 @@ def open_mask(file: str | BinaryIO, path: str) -> Iterator[Image.Image]:
         ) from None
 
 
-def _check_pixels(mask: Image.Image, path: str) -> None:
+def check_pixels(mask: Image.Image, path: str) -> None:
     """Raise unless Pillow will give the values as they are in the file."""
     kind = mask.mode
     # Pillow scales gray values of 2 and 4 bits to 8; the raw mode tells.

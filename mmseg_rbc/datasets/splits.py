@@ -119,6 +119,12 @@ def read_split(split_dir: str, step: int, num_images: int) -> np.ndarray:
             f'{positions.min()}), but the image list has {num_images}: use '
             'the list that the split was made for'
         )
+    if len(np.unique(positions)) < len(positions):
+        values, counts = np.unique(positions, return_counts=True)
+        raise ValueError(
+            f'split file {path} names position {values[counts.argmax()]} '
+            'more than once: each image may be in a step once'
+        )
     return positions
 
 

@@ -11,6 +11,8 @@ def base_datasets(dataset: ConfigDict | None) -> Iterator[ConfigDict]:
     """Yield the configs of the data sets inside a config."""
     if not dataset:
         return
+    if not isinstance(dataset, dict):
+        raise ValueError(f'{dataset!r} is no data set: expected a dict')
     inner = dataset.get('datasets') or [dataset.get('dataset')]
     if inner == [None]:
         yield dataset

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os.path as osp
+from collections.abc import Mapping
 
 from mmengine.dist import barrier, is_main_process
+from torch import Tensor
 
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.utils.checkpoint import (
@@ -13,11 +15,17 @@ from mmseg_rbc.utils.checkpoint import (
     network_only,
     save_checkpoint,
 )
+from mmseg_rbc.utils.weights import check_weights
 
 from .step_config import RunConfig
 
 
-def adopt_step_0(source: str, target: StepDir, run: RunConfig) -> None:
+def adopt_step_0(
+    source: str,
+    target: StepDir,
+    run: RunConfig,
+    network: Mapping[str, Tensor],
+) -> None:
     """Take the network of step 0 from a checkpoint or another work dir.
 
     Args:
@@ -25,6 +33,8 @@ def adopt_step_0(source: str, target: StepDir, run: RunConfig) -> None:
         target: The folder of step 0.
         run: The run that step 0 is for; it must be of the same classes,
             setting and criterion.
+        network: Weights of its network in step 0, which must have the same
+            names and shapes.
     """
     if osp.isdir(source):
         source = WorkDir(source).step(0).final
@@ -36,6 +46,7 @@ def adopt_step_0(source: str, target: StepDir, run: RunConfig) -> None:
     if is_main_process() and osp.abspath(source) != osp.abspath(target.final):
         content = load_checkpoint(source)
         check_origin(content, source, run.identity(0))
+        check_weights(content['state_dict'], network, source)
         if run.method.get('importance'):
             _adopt_importance(StepDir.of(source), target)
         save_checkpoint(network_only(content), target.final)

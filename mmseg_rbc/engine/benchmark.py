@@ -17,10 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from mmengine.config import Config
-
 from mmseg_rbc.runs import WorkDir
 
+from .config_parts import load_config
 from .digests import training_digests
 from .sequence import read_finished
 from .step_config import RunConfig
@@ -95,8 +94,7 @@ def plan_jobs(
                     f'both run in {path}: give each config a name of its own, '
                     'and each seed once'
                 )
-            cfg = Config.fromfile(config)
-            cfg.merge_from_dict(dict(options or {}))
+            cfg = load_config(config, options or {})
             job = Job(config, seed, WorkDir(path), RunConfig(cfg, options))
             owner = owners.setdefault(f'{seed} {base_key(job.run)}', job)
             job.shares = None if owner is job else owner

@@ -2,11 +2,15 @@
 
 A key that no one reads would train with a default, without a word. So every
 key of ``continual``, ``method`` and ``schedule`` must be known, and so must
-the arguments of every part of a method.
+the arguments of every part of a method. At the top a config may define
+variables of its own; one whose name is almost that of a key must be named in
+``custom_keys``.
 """
 
 from __future__ import annotations
 
+import os.path as osp
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmengine.config import Config
@@ -20,7 +24,12 @@ from mmseg_rbc.utils.keys import (
     check_arguments,
     check_keys,
     find_class,
+    is_misspelled,
+    nearest,
 )
+
+from .config_kinds import check_kinds
+from .runner_keys import top_keys
 
 # What a config of a run has and a config of a step has not.
 PARTS = ('continual', 'crop_size', 'method', 'recipe', 'schedule')
@@ -51,8 +60,39 @@ RECIPE_KEYS = (
 )
 
 
-def check_parts(cfg: Config) -> None:
-    """Raise for a missing task, and for keys that nothing reads."""
+def load_config(path: str, options: Mapping[str, Any]) -> Config:
+    """Load a config and merge what the user set on the command line."""
+    if not osp.isfile(path):
+        raise FileNotFoundError(
+            f'config {path} does not exist: pass a file of configs/, or one '
+            'of your own'
+        )
+    cfg = Config.fromfile(path)
+    merge_options(cfg, options)
+    return cfg
+
+
+def merge_options(cfg: Config, options: Mapping[str, Any]) -> None:
+    """Merge what the user set on the command line into a config."""
+    for key, value in options.items():
+        try:
+            cfg.merge_from_dict({key: value})
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(
+                f'{key}={value} does not fit the config ({error}): check the '
+                'place of the option'
+            ) from None
+
+
+def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:
+    """Raise for a missing task, and for keys that nothing reads.
+
+    Args:
+        cfg: The config of a run.
+        options: Keys that the user set on the command line.
+    """
+    _check_top(cfg, options)
+    check_kinds(cfg)
     continual = cfg.get('continual') or {}
     if 'task' not in continual:
         raise ValueError(
@@ -72,14 +112,46 @@ def check_parts(cfg: Config) -> None:
         check_keys(part, SCHEDULE_KEYS, f'schedule.{name}')
 
 
+def _check_top(cfg: Config, options: Iterable[str]) -> None:
+    """Raise for keys that are almost known, and for unknown options.
+
+    An option that is a variable of the config would have no effect: what the
+    config made of it is made.
+    """
+    known = top_keys() | set(PARTS)
+    wrong = [key for key in cfg if is_misspelled(key, known)]
+    tops = [key.split('.')[0] for key in options]
+    for key in (*wrong, *tops):
+        if key not in known and key not in (cfg.get('custom_keys') or ()):
+            raise ValueError(
+                f'{key} is unknown at the top of the config'
+                f'{nearest(key, known)}; a variable of your own with such a '
+                f'name needs custom_keys = [{key!r}] in the config'
+            )
+
+
 def _check_method(method: dict[str, Any]) -> None:
     check_keys(method, METHOD_PARTS, 'method')
     for key, part in method.items():
         registry = METHOD_PARTS[key]
         if registry is not None and part:
             check_arguments(part, registry, f'method.{key}')
-    for name, loss in (method.get('losses') or {}).items():
+    losses = method.get('losses') or {}
+    if not isinstance(losses, dict):
+        raise ValueError(
+            f'method.losses is {losses!r}, expected a dict of losses by name'
+        )
+    for name, loss in losses.items():
         check_arguments(loss, MODELS, f'method.losses.{name}')
+
+
+def method_types(method: Mapping[str, Any]) -> str:
+    """Return the types of the parts of a method, in words."""
+    losses = (method.get('losses') or {}).values()
+    dicts = [p for p in (*method.values(), *losses) if isinstance(p, dict)]
+    types = sorted(part['type'] for part in dicts if 'type' in part)
+    switches = [key for key, part in method.items() if part is True]
+    return ', '.join([*types, *switches])
 
 
 def config_classes(cfg: Config) -> list[str]:

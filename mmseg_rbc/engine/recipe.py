@@ -40,7 +40,7 @@ def apply_recipe(cfg: Config) -> None:
         method.new_share = recipe['new_share']
     if recipe.get('new_rows_lr'):
         hook = dict(type='NewRowsHook', factor=recipe['new_rows_lr'])
-        cfg.custom_hooks = [*cfg.get('custom_hooks', []), hook]
+        cfg.custom_hooks = [*(cfg.get('custom_hooks') or []), hook]
     if recipe.get('warmup_iters'):
         rise = dict(
             type='LinearLR',

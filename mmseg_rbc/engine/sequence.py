@@ -22,7 +22,11 @@ from mmengine.runner import Runner, weights_to_cpu
 
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
-from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
+from mmseg_rbc.utils.checkpoint import (
+    load_checkpoint,
+    network_only,
+    save_checkpoint,
+)
 from mmseg_rbc.utils.environment import (
     environment,
     peak_memory,
@@ -32,8 +36,11 @@ from mmseg_rbc.utils.environment import (
 from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner, close_runner
-from .step_config import RunConfig, continual_metrics
-from .survey import survey_images
+from .preflight import check_steps
+from .resuming import check_resumed
+from .step_config import RunConfig
+from .step_parts import continual_metrics
+from .survey import survey_steps
 from .training_loop import num_iterations
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
@@ -69,32 +76,40 @@ def run_sequence(
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
-    surveys = [survey_images(step_cfg) for step_cfg in configs]
+    network = check_steps(configs)
+    surveys = survey_steps(configs, get_world_size())
     images = [survey.num_images for survey in surveys]
     for step in range(len(configs)) if steps is None else steps:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
         digests = training_digests(step_cfg, get_world_size())
         if done:
-            _say_skipped(step, done, digests)
+            _say_skipped(
+                step, done, dict(digests, seed=cfg.randomness['seed'])
+            )
             continue
         _check_previous(folder, step, run)
         adopts = step == 0 and init_from and init_from != work_dir
         if adopts:
-            adopt_step_0(str(init_from), folder.step(0), run)
+            adopt_step_0(str(init_from), folder.step(0), run, network)
         _fit_to_data(configs, images, step)
         survey = surveys[step]
-        record = dict(digests=digests, shown=survey.shown)
-        record['data'] = survey.fingerprints
+        record: dict[str, Any] = dict(
+            digests=digests,
+            method=run.identity(step).get('method'),
+            shown=survey.shown,
+            skipped_files=survey.skipped,
+            data=survey.fingerprints,
+        )
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
 
 
-def _say_skipped(step: int, done: dict, digests: dict[str, str]) -> None:
+def _say_skipped(step: int, done: dict, settings: dict[str, Any]) -> None:
     print_log(f'step {step} is finished: skipped', 'current')
-    known = done.get('digests') or {}
-    changed = [part for part in known if known[part] != digests.get(part)]
+    known = dict(done.get('digests') or {}, seed=done.get('seed'))
+    changed = [part for part in known if known[part] != settings.get(part)]
     if changed and not done.get('adopted'):
         print_log(
             f'step {step} was trained with other settings in '
@@ -120,11 +135,8 @@ def run_step(
         record: What else to write into ``finished.json``.
     """
     folder = StepDir(cfg.work_dir)
-    if is_main_process():
-        os.makedirs(folder.path, exist_ok=True)
-        cfg.dump(folder.config)
     cfg = copy.deepcopy(cfg)
-    last = folder.last_checkpoint() if resume and not trained else None
+    last = _begin(cfg, folder, resume and not trained)
     cfg.resume = last is not None
     cfg.load_from = folder.final if trained else last
     cfg.experiment_name = f'{cfg.experiment_name}_{next(_RUN_NUMBER)}'
@@ -151,6 +163,7 @@ def run_step(
                 **record,
                 seconds=round(time.monotonic() - start, 1),
                 resumed=cfg.resume,
+                resumed_with=cfg.get('resumed_with', []),
                 adopted=trained,
                 peak_memory_mb=peak_memory(),
             )
@@ -161,9 +174,22 @@ def run_step(
 
 def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:
     """Have ``metrics.json`` say what the step ran with."""
-    for evaluator in continual_metrics(cfg, 'val'):
+    for evaluator in continual_metrics(cfg.get('val_evaluator')):
         keys = ('seed', 'threads', 'versions', 'git', 'data')
         evaluator.record = {key: record.get(key) for key in keys}
+
+
+def _begin(cfg: Config, folder: StepDir, resume: bool) -> str | None:
+    """Write the config of a step, and return the checkpoint to resume."""
+    last = folder.last_checkpoint() if resume else None
+    if last is not None:
+        changes = check_resumed(load_checkpoint(last), last, cfg)
+        if changes:
+            cfg.resumed_with = changes
+    if is_main_process():
+        os.makedirs(folder.path, exist_ok=True)
+        cfg.dump(folder.config)
+    return last
 
 
 class LastResult(Hook):
@@ -188,7 +214,8 @@ def read_finished(folder: WorkDir, step: int, run: RunConfig) -> dict | None:
     expected = run.identity(step)
     done = folder.step(step).read_finished()
     for key, value in expected.items():
-        if done and done.get(key) != value:
+        # Results of earlier versions do not name their method.
+        if done and done.get(key, value) != value:
             raise ValueError(
                 f'{folder.step(step).finished} is of {key} {done.get(key)!r}, '
                 f'but the config asks for {value!r}: use another --work-dir'
@@ -222,11 +249,6 @@ def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
     world_size = get_world_size()
     cfg, loader = configs[step], configs[step].train_dataloader
-    if images[step] < world_size:
-        raise ValueError(
-            f'step {step} has {images[step]} image(s) for {world_size} '
-            'processes: start fewer processes'
-        )
     if images[step] < loader.batch_size * world_size:
         smaller = images[step] // world_size
         print_log(

@@ -13,21 +13,30 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from mmengine.config import Config, ConfigDict
-from mmseg.registry import MODELS
+from mmengine.config import Config
 
 from mmseg_rbc.datasets.draws import with_draws
 from mmseg_rbc.datasets.wrappers import base_datasets
-from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.tasks import Task
-from mmseg_rbc.utils.keys import find_class
 
-from .config_parts import PARTS, check_parts, config_classes
+from .config_parts import (
+    PARTS,
+    check_parts,
+    config_classes,
+    merge_options,
+    method_types,
+)
+from .config_values import check_values
 from .recipe import apply_recipe
+from .runner_keys import PHASES, check_runner_keys
+from .step_parts import (
+    continual_metrics,
+    segmentor_type,
+    set_crop,
+    with_erase,
+)
 from .training_loop import check_length, follow_loop, set_length
-
-PHASES = ('train', 'val', 'test')
 
 
 class RunConfig:
@@ -48,15 +57,15 @@ class RunConfig:
     def __init__(
         self, cfg: Config, options: Mapping[str, Any] | None = None
     ) -> None:
-        check_parts(cfg)
-        check_length(cfg, options or {})
+        check_parts(cfg, options or ())
+        check_length(cfg, options or ())
         self.cfg = cfg
         self.options = {
             key: value
             for key, value in (options or {}).items()
             if key.split('.')[0] not in PARTS
         }
-        self.method: dict[str, Any] = dict(cfg.get('method', {}))
+        self.method: dict[str, Any] = dict(cfg.get('method') or {})
         self.classes = config_classes(cfg)
         wanted, order = cfg.continual['task'], cfg.continual.get('order')
         self.split = Task.make(wanted, self.classes, order)
@@ -67,6 +76,7 @@ class RunConfig:
             if not isinstance(wanted, str):
                 self._trained = [[name for step in wanted for name in step]]
         self.task = Task.make(self._trained, self.classes, order)
+        check_values(cfg, self.task.num_steps)
 
     @property
     def base_criterion(self) -> dict[str, Any]:
@@ -87,7 +97,14 @@ class RunConfig:
         )
         if step == 0:
             return dict(identity, base_criterion=self.base_criterion['type'])
-        return dict(identity, task=self.task.name)
+        return dict(
+            identity, task=self.task.name, method=method_types(self.method)
+        )
+
+    def network_identity(self, step: int) -> dict[str, Any]:
+        """Return what a checkpoint of a step says of it."""
+        identity = self.identity(step)
+        return {key: v for key, v in identity.items() if key != 'method'}
 
     def steps(self, work_dir: str, world_size: int = 1) -> list[Config]:
         """Return the config of every step of a run in a work dir."""
@@ -118,7 +135,7 @@ class RunConfig:
         cfg = Config(content, format_python_code=False)
         self._set_data(cfg, step)
         if 'crop_size' in cfg:
-            _set_crop(cfg)
+            set_crop(cfg)
         if 'model' in cfg:
             self._set_model(cfg, step, previous)
         if cfg.get('schedule'):
@@ -130,7 +147,8 @@ class RunConfig:
         self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
         for part in PARTS:
             cfg.pop(part, None)
-        cfg.merge_from_dict(self.options)
+        merge_options(cfg, self.options)
+        check_runner_keys(cfg)
         # Last: options name the data set and the sampler of the config.
         cfg.train_dataloader = with_draws(cfg.train_dataloader)
         return cfg
@@ -145,12 +163,12 @@ class RunConfig:
                 dataset.update(continual)
                 dataset.test_mode = phase != 'train'
                 if erase and step > 0 and phase == 'train':
-                    dataset.pipeline = _with_erase(dataset.pipeline, erase)
+                    dataset.pipeline = with_erase(dataset.pipeline, erase)
 
     def _set_model(self, cfg: Config, step: int, previous: str | None) -> None:
         """Size the heads, and give the model its method and its teacher."""
         model = cfg.model
-        model.type = _segmentor_type(model.type)
+        model.type = segmentor_type(model.type)
         heads = [model.decode_head, model.get('auxiliary_head') or []]
         for head in heads:
             for one in head if isinstance(head, (list, tuple)) else [head]:
@@ -159,7 +177,7 @@ class RunConfig:
         if importance:
             hook = dict(type='ImportanceHook', regularizer=importance)
             cfg.custom_hooks = [
-                *cfg.get('custom_hooks', []),
+                *(cfg.get('custom_hooks') or []),
                 dict(hook, previous=previous),
             ]
         if step == 0:
@@ -172,7 +190,7 @@ class RunConfig:
         model.previous = dict(
             checkpoint=previous,
             num_classes=len(self.task.old(step)),
-            expected=self.identity(step - 1),
+            expected=self.network_identity(step - 1),
         )
 
     def _set_runtime(self, cfg: Config, step: int, folder: StepDir) -> None:
@@ -182,23 +200,16 @@ class RunConfig:
         # the step before; without one it takes that of the experiment.
         (cfg.get('visualizer') or {}).pop('name', None)
         cfg.log_processor = dict(
-            cfg.get('log_processor', {}),
+            cfg.get('log_processor') or {},
             type='ContinualLogProcessor',
             step=step,
             last_step=self.task.num_steps - 1,
         )
         for phase in ('val', 'test'):
-            for evaluator in continual_metrics(cfg, phase):
-                evaluator['out_file'] = folder.metrics
+            for metric in continual_metrics(cfg.get(f'{phase}_evaluator')):
+                metric['out_file'] = folder.metrics
                 if self.split != self.task:
-                    evaluator['num_base'] = len(self.split.seen(0))
-
-
-def continual_metrics(cfg: Config, phase: str) -> list[ConfigDict]:
-    """Return the configs of the metrics that write ``metrics.json``."""
-    found = cfg.get(f'{phase}_evaluator') or []
-    every = found if isinstance(found, list) else [found]
-    return [one for one in every if one.get('type') == 'ContinualIoUMetric']
+                    metric['num_base'] = len(self.split.seen(0))
 
 
 def step_config(
@@ -212,50 +223,6 @@ def step_config(
     """Return the complete config of one step, see :class:`RunConfig`."""
     run = RunConfig(cfg, options)
     return run.step(step, work_dir, previous, world_size)
-
-
-def _with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
-    if pipeline[-1]['type'] != 'PackDupletInputs':
-        raise ValueError(
-            f'the training pipeline ends with {pipeline[-1]["type"]}, but a '
-            'method that erases needs PackDupletInputs there'
-        )
-    return [*pipeline[:-1], erase, pipeline[-1]]
-
-
-def _set_crop(cfg: Config) -> None:
-    """Give the transforms and the preprocessor the crop of the config.
-
-    A value that lists of transforms share cannot be inherited otherwise.
-    """
-    size = cfg.crop_size
-    if isinstance(size, int):
-        size = (size, size)
-    sizes = dict(RandomResizedCrop=size, CenterCropShortSide=min(size))
-    for phase in PHASES:
-        loader = cfg.get(f'{phase}_dataloader') or {}
-        for dataset in base_datasets(loader.get('dataset')):
-            for transform in dataset.get('pipeline', []):
-                if transform['type'] in sizes:
-                    transform['crop_size'] = sizes[transform['type']]
-            if f'{phase}_pipeline' in cfg:
-                # MMSeg's inference_model() takes the pipeline from here.
-                cfg[f'{phase}_pipeline'] = dataset.pipeline
-    if 'model' in cfg:
-        cfg.model.data_preprocessor.size = size
-
-
-def _segmentor_type(name: str) -> str:
-    """Return the continual segmentor that takes the place of another one."""
-    if name == 'EncoderDecoder':
-        return 'IncrementalEncoderDecoder'
-    cls = find_class(name, MODELS, 'model.type')
-    if not issubclass(cls, IncrementalEncoderDecoder):
-        raise ValueError(
-            f'model.type={name!r} cannot learn step by step: use '
-            '"IncrementalEncoderDecoder", or a class derived from it'
-        )
-    return name
 
 
 def _set_schedule(cfg: Config, step: int, views: int, world_size: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mmengine.config import Config
 from mmseg.registry import DATASETS
 
+from mmseg_rbc.datasets.readable import check_readable
 from mmseg_rbc.datasets.wrappers import base_datasets
 
 
@@ -21,35 +23,77 @@ class Survey:
             :meth:`.ContinualMixin.fingerprint`.
         shown: Old classes but background that training images show, in
             network order; None if their masks cannot be scanned.
+        pairs: Images and masks of training and validation, if local.
+        skipped: Broken ones that were left out, in each of the two.
     """
 
     num_images: int
     fingerprints: dict[str, str]
     shown: list[str] | None
+    pairs: list[tuple[str, str]]
+    skipped: dict[str, int]
+
+
+def survey_steps(configs: Sequence[Config], world_size: int) -> list[Survey]:
+    """Look at the data of all steps; raise for what would stop one of them.
+
+    Args:
+        configs: The complete config of every step.
+        world_size: Processes that share the images.
+    """
+    surveys = [survey_images(cfg) for cfg in configs]
+    for step, survey in enumerate(surveys):
+        if survey.num_images < world_size:
+            raise ValueError(
+                f'step {step} has {survey.num_images} image(s) for '
+                f'{world_size} processes: start fewer processes'
+            )
+    every = [pair for survey in surveys for pair in survey.pairs]
+    check_readable(list(dict.fromkeys(every)))
+    return surveys
 
 
 def survey_images(cfg: Config) -> Survey:
     """Count the training images of a step, and find the old classes in them.
 
+    Its validation data is looked at as well: what is missing raises.
+
     Args:
         cfg: The complete config of the step.
     """
-    parts = _build_datasets(cfg, 'train')
+    phases = {p: _build_datasets(cfg, p) for p in ('train', 'val')}
+    parts = phases['train']
     found = [_shown_classes(dataset) for dataset in parts]
     shown = None
     if all(names is not None for names in found):
         every = {name for names in found for name in names or ()}
         shown = [name for name in parts[0].metainfo['old'] if name in every]
-    phases = dict(train=parts, val=_build_datasets(cfg, 'val'))
-    fingerprints = {
-        phase: '+'.join(dataset.fingerprint() for dataset in datasets)
-        for phase, datasets in phases.items()
-    }
-    return Survey(sum(map(len, parts)), fingerprints, shown)
+    every_part = [part for group in phases.values() for part in group]
+    return Survey(
+        num_images=sum(map(len, parts)),
+        fingerprints={
+            phase: '+'.join(part.fingerprint() for part in group)
+            for phase, group in phases.items()
+        },
+        shown=shown,
+        pairs=[pair for part in every_part for pair in _pairs(part)],
+        skipped={
+            phase: sum(part.num_skipped for part in group)
+            for phase, group in phases.items()
+        },
+    )
+
+
+def _pairs(dataset: Any) -> list[tuple[str, str]]:
+    """Return image and mask of every sample, if they are local."""
+    if not dataset.is_local:
+        return []
+    infos = (dataset.get_data_info(i) for i in range(len(dataset)))
+    return [(info['img_path'], info['seg_map_path']) for info in infos]
 
 
 def _build_datasets(cfg: Config, phase: str) -> list[Any]:
-    """Build the data sets inside a data loader, without their transforms."""
+    """Build the data sets of a phase, without their transforms."""
     loader = cfg.get(f'{phase}_dataloader') or {}
     # MMEngine collects garbage when it serializes, which takes far longer.
     plain = dict(pipeline=[], serialize_data=False)

@@ -12,6 +12,7 @@ from mmseg.models.losses import CrossEntropyLoss
 from torch import Tensor, nn
 
 from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.utils.values import check_number
 
 INITIALIZATIONS = ('random', 'balanced')
 
@@ -75,6 +76,7 @@ def loss_weight(head: BaseDecodeHead) -> float:
             f'{name} ignores label {head.ignore_index}, but pixels without a '
             f'label are {IGNORE_INDEX} here: leave ignore_index out'
         )
+    check_number(loss.loss_weight, f'loss_weight of {name}', 0)
     return float(loss.loss_weight)
 
 

@@ -20,6 +20,7 @@ from mmseg_rbc.runs.experiment import (
     find_benchmark,
     find_experiments,
     missing_seeds,
+    unequal_evaluations,
 )
 from mmseg_rbc.runs.run import Run
 from mmseg_rbc.utils.files import write_text
@@ -51,6 +52,7 @@ def write_report(
     experiments, left_out = find_experiments(runs)
     found = [problem for run in runs for problem in run.problems]
     found += [*left_out, *missing_seeds(experiments), *problems]
+    found += unequal_evaluations(experiments)
     benchmark = find_benchmark(runs)
     entries = sections.make_entries(experiments, *benchmark)
     write_csv(experiments, out_dir)

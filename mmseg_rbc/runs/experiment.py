@@ -133,6 +133,27 @@ def missing_seeds(experiments: Sequence[Experiment]) -> list[str]:
     ]
 
 
+def unequal_evaluations(experiments: Sequence[Experiment]) -> list[str]:
+    """Say that finished runs were not evaluated on the same data alike."""
+    found: dict[str, str] = {}
+    for experiment in experiments:
+        for run in experiment.runs:
+            images = run.metrics[run.last].get('num_images')
+            if run.last == run.num_steps - 1 and images is not None:
+                how = f'{images} images'
+                for key in ('unseen', 'eval_images'):
+                    value = run.first(key)
+                    how += f', {key} {value}' if value else ''
+                found.setdefault(how, run.path)
+    if len(found) < 2:
+        return []
+    texts = [f'{path} on {how}' for how, path in found.items()]
+    return [
+        f'not all runs are evaluated alike ({"; ".join(texts)}): their '
+        'numbers cannot be compared'
+    ]
+
+
 def find_benchmark(runs: Sequence[Run]) -> tuple[str | None, str | None]:
     """Return task and setting that the runs share, None where they differ.
 

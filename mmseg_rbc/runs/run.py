@@ -20,8 +20,41 @@ from mmseg_rbc.evaluation.continual_metrics import (
     context_change,
     iou_matrix,
 )
+from mmseg_rbc.tasks import MAX_CLASSES
 
 from .work_dir import StepDir, WorkDir, find_work_dirs
+
+# What the values of the files must be, where there are any.
+SUMMARY_KINDS = dict(num_steps=int)
+METRICS_KINDS = dict(
+    IoU=dict,
+    num_base=int,
+    num_images=int,
+    task=str,
+    setting=str,
+    unseen=str,
+    eval_images=str,
+)
+FINISHED_KINDS = dict(
+    seed=object,
+    seconds=float,
+    peak_memory_mb=float,
+    versions=dict,
+    shown=list,
+    task=str,
+    setting=str,
+)
+BIAS_KINDS = dict(mean=dict)
+KIND_NAMES = {
+    int: 'a whole number',
+    float: 'a number',
+    str: 'text',
+    dict: 'an object',
+    list: 'a list',
+    object: 'a plain value',
+}
+# A number above it is damage, and may be one that no float can hold.
+LARGEST = 1e12
 
 
 @dataclass
@@ -117,9 +150,7 @@ def load_run(path: str) -> Run:
     """Load one run."""
     problems: list[str] = []
     folder = WorkDir(path)
-    number = _read(folder.summary, problems).get('num_steps')
-    if not isinstance(number, int):
-        number = max(folder.steps(), default=-1) + 1
+    number = _num_steps(folder, problems)
     run = Run(path, run_name(path), number, [], [], [], problems)
     for step in range(number):
         _load_step(run, step, folder.step(step))
@@ -128,11 +159,27 @@ def load_run(path: str) -> Run:
     return run
 
 
+def _num_steps(folder: WorkDir, problems: list[str]) -> int:
+    """Return the steps of the task: a class each at most."""
+    number = _read(folder.summary, problems, SUMMARY_KINDS).get('num_steps')
+    if number is not None and 0 <= number < MAX_CLASSES:
+        return number
+    if number is not None:
+        problems.append(
+            f'{folder.summary}: num_steps is {number}, expected 0 to '
+            f'{MAX_CLASSES - 1}: its folders are counted instead'
+        )
+    known = [step for step in folder.steps() if step < MAX_CLASSES]
+    return max(known, default=-1) + 1
+
+
 def _load_step(run: Run, step: int, files: StepDir) -> None:
-    run.metrics.append(_checked(_read(files.metrics, run.problems)))
-    run.finished.append(_read(files.finished, run.problems))
+    problems = run.problems
+    metrics = _read(files.metrics, problems, METRICS_KINDS)
+    run.metrics.append(_checked(metrics))
+    run.finished.append(_read(files.finished, problems, FINISHED_KINDS))
     run.scalars.append(_read_scalars(files))
-    bias = _read(files.context_bias, run.problems)
+    bias = _read(files.context_bias, problems, BIAS_KINDS)
     run.context_bias = bias or run.context_bias
     if not run.finished[-1]:
         _say_unfinished(run, step)
@@ -153,8 +200,11 @@ def _say_unfinished(run: Run, step: int) -> None:
     run.problems.append(f'{run.path}: step {step} {what}')
 
 
-def _read(path: str, problems: list[str]) -> dict:
-    """Return the content of a JSON file; a missing one is empty."""
+def _read(path: str, problems: list[str], kinds: Mapping[str, type]) -> dict:
+    """Return the content of a JSON file; a missing one is empty.
+
+    Values of another kind than expected are left out, and said to be.
+    """
     if not osp.isfile(path):
         return {}
     try:
@@ -162,14 +212,31 @@ def _read(path: str, problems: list[str]) -> dict:
             content = json.load(file)
         if not isinstance(content, dict):
             raise ValueError('it is no object')
-        return content
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         problems.append(f'{path} cannot be read ({error}): left out')
         return {}
+    for key, kind in kinds.items():
+        value = content.get(key)
+        if value is not None and not _is_kind(value, kind):
+            del content[key]
+            problems.append(
+                f'{path}: {key} is {str(value)[:40]!r}, expected '
+                f'{KIND_NAMES[kind]}: left out'
+            )
+    return content
+
+
+def _is_kind(value: Any, kind: type) -> bool:
+    if kind is object:
+        return not isinstance(value, (dict, list))
+    if kind not in (int, float):
+        return isinstance(value, kind)
+    is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return is_number and abs(value) < LARGEST
 
 
 def _checked(metrics: dict) -> dict:
-    """Drop IoU that is no number."""
+    """Drop IoU that is no per cent."""
     iou = metrics.get('IoU')
     if not isinstance(iou, Mapping):
         return {}
@@ -177,7 +244,7 @@ def _checked(metrics: dict) -> dict:
         metrics,
         IoU={
             str(name): float(value)
-            if isinstance(value, (int, float))
+            if isinstance(value, (int, float)) and 0 <= value <= 100
             else None
             for name, value in iou.items()
         },

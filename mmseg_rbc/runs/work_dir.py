@@ -84,8 +84,19 @@ class StepDir:
         """Return what ``finished.json`` says, None without it."""
         if not self.is_finished():
             return None
-        with open(self.finished) as file:
-            return json.load(file)
+        try:
+            with open(self.finished) as file:
+                content = json.load(file)
+            if not isinstance(content, dict):
+                raise ValueError('it is no object')
+            if not isinstance(content.get('metrics', {}), dict):
+                raise ValueError('its metrics are no object')
+        except ValueError as error:
+            raise ValueError(
+                f'{self.finished} is no result of a step ({error}): delete it '
+                'to evaluate the step again, or use another --work-dir'
+            ) from None
+        return content
 
     def write_finished(self, content: Mapping[str, Any]) -> None:
         """Mark the step as done."""

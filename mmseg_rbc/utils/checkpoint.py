@@ -47,7 +47,10 @@ def origin(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_origin(
-    content: Mapping[str, Any], path: str, expected: Mapping[str, Any]
+    content: Mapping[str, Any],
+    path: str,
+    expected: Mapping[str, Any],
+    role: str = 'this step follows',
 ) -> None:
     """Raise if a checkpoint is of another step than expected.
 
@@ -56,14 +59,15 @@ def check_origin(
         path: Its path, for the message.
         expected: What it must agree with where it says anything, such as
             ``classes``, ``task`` and ``step``.
+        role: Who expects it, for the message.
     """
     found = origin(content)
     for key, value in expected.items():
         if key in found and _plain(found[key]) != _plain(value):
             raise ValueError(
                 f'{path} was trained with {key} {_short(found[key])}, but '
-                f'this step follows {key} {_short(value)}: use the checkpoint '
-                'of the same task, order and setting, or another work dir'
+                f'{role} {key} {_short(value)}: use the checkpoint of the '
+                'same task, order and setting, or another work dir'
             )
 
 

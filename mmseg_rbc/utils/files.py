@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import os.path as osp
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @contextmanager
@@ -81,11 +85,34 @@ def check_files(paths: Sequence[str], what: str, listed_in: str) -> None:
 
 
 def check_list(path: str) -> None:
-    """Raise if an image list is missing, and name those that are there."""
+    """Raise if an image list is missing, damaged, or names an image twice."""
     if not osp.exists(path):
         folder = osp.dirname(path)
         found = sorted(os.listdir(folder)) if osp.isdir(folder) else []
         raise FileNotFoundError(
             f'image list {path} does not exist (its folder holds '
             f'{", ".join(found) or "nothing"}): set data_root and ann_file'
+        )
+    with open(path, 'rb') as file:
+        content = file.read()
+    if content.startswith((codecs.BOM_UTF8, *UTF_16)):
+        raise ValueError(
+            f'image list {path} begins with a byte-order mark: save it as '
+            'plain text in UTF-8 without one'
+        )
+    try:
+        names = content.decode().split('\n')
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f'image list {path} is no text in UTF-8 ({error}): save it as one'
+        ) from None
+    _check_once([name.strip() for name in names if name.strip()], path)
+
+
+def _check_once(names: Sequence[str], path: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f'image list {path} names {twice[0]!r} more than once, and '
+            f'{len(twice) - 1} more images: keep each of them once'
         )

@@ -71,3 +71,9 @@ def test_sentence_about_unknown_values():
     )
     many = unknown_label_sentence('m.png', list(range(10, 17)), [0, 1])
     assert 'values 10, 11, 12, 13, 14 ..., expected 0 to 1' in many
+
+
+@pytest.mark.parametrize('classes', ['abc', -1, [1, 'a']], ids=str)
+def test_classes_that_are_no_names(classes):
+    with pytest.raises(ValueError, match='^metainfo.classes is .* of names, '):
+        class_names(classes)

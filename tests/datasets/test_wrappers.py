@@ -1,3 +1,4 @@
+import pytest
 from mmengine.config import ConfigDict
 
 from mmseg_rbc.datasets.wrappers import base_datasets
@@ -13,3 +14,8 @@ def test_configs_inside_wrappers():
     assert found[2] is cfg.datasets[1].dataset.datasets[1], 'no copies'
     assert list(base_datasets(ConfigDict(a))) == [a]
     assert list(base_datasets(None)) == []
+
+
+def test_what_is_no_data_set():
+    with pytest.raises(ValueError, match='^3 is no data set: expected a dict'):
+        list(base_datasets(dict(datasets=[3])))

@@ -6,6 +6,7 @@ from helpers import assert_equal_weights, weights
 
 from mmseg_rbc.engine import RunConfig
 from mmseg_rbc.engine.adoption import adopt_step_0
+from mmseg_rbc.engine.preflight import check_steps
 from mmseg_rbc.runs import StepDir
 
 
@@ -17,10 +18,14 @@ def make_run(tiny_config):
     return make
 
 
+def adopt(source: str, target: StepDir, run: RunConfig) -> None:
+    adopt_step_0(source, target, run, check_steps(run.steps('work')))
+
+
 @pytest.mark.parametrize('name', ['', 'step_0/final.pth'])
 def test_work_dir_or_checkpoint(tiny_run, make_run, tmp_path, name):
     target = StepDir(str(tmp_path / 'step_0'))
-    adopt_step_0(str(tiny_run / name), target, make_run())
+    adopt(str(tiny_run / name), target, make_run())
     source = tiny_run / 'step_0/final.pth'
     assert_equal_weights(weights(target.final), weights(source))
     content = torch.load(target.final, weights_only=True)
@@ -32,11 +37,11 @@ def test_importance_comes_along(tiny_run, make_run, tmp_path):
     source = StepDir(str(tmp_path / 'step_0'))
     target = StepDir(str(tmp_path / 'other'))
     run = make_run('ewc')
-    adopt_step_0(str(tiny_run), source, make_run())
+    adopt(str(tiny_run), source, make_run())
     with pytest.raises(FileNotFoundError, match='needs the importance of the'):
-        adopt_step_0(source.final, target, run)
+        adopt(source.final, target, run)
     torch.save(dict(fisher=1), source.importance)
-    adopt_step_0(source.final, target, run)
+    adopt(source.final, target, run)
     assert torch.load(target.importance, weights_only=True) == dict(fisher=1)
 
 
@@ -49,6 +54,14 @@ def test_importance_comes_along(tiny_run, make_run, tmp_path):
             {'method.base_criterion': dict(type='OneVsRestCrossEntropy')},
             "with base_criterion 'PixelCrossEntropy'",
         ),
+        (
+            {'model.backbone.depth': 34},
+            r'is of another network .*: \d+ are missing \(backbone.la',
+        ),
+        (
+            {'model.decode_head.channels': 32},
+            r'have another shape \(decode_head.conv_seg.weight is 16 x 64 ',
+        ),
     ],
 )
 def test_step_0_of_another_kind(
@@ -56,6 +69,7 @@ def test_step_0_of_another_kind(
 ):
     target = StepDir(str(tmp_path / 'step_0'))
     with pytest.raises(ValueError, match=sentence):
-        adopt_step_0(str(tiny_run), target, make_run(**options))
+        adopt(str(tiny_run), target, make_run(**options))
+    assert not (tmp_path / 'step_0').exists()
     with pytest.raises(FileNotFoundError, match='--init-from: .* not exist'):
-        adopt_step_0('nowhere', target, make_run())
+        adopt('nowhere', target, make_run())

@@ -5,7 +5,11 @@ from helpers import CONFIGS
 from mmengine.config import Config
 
 from mmseg_rbc.datasets.shapes import CLASSES
-from mmseg_rbc.engine.config_parts import check_parts, config_classes
+from mmseg_rbc.engine.config_parts import (
+    check_parts,
+    config_classes,
+    method_types,
+)
 
 
 def load(method: str = 'rbc', data: str = 'voc12aug', **options) -> Config:
@@ -36,6 +40,59 @@ def test_unknown_key_is_refused_with_the_nearest(key, nearest):
     sentence = f"^{key} is unknown: did you mean '{nearest}'\\?; .* takes "
     with pytest.raises(ValueError, match=sentence):
         check_parts(load(**{key: 1}))
+
+
+@pytest.mark.parametrize(
+    'key, nearest',
+    [
+        ('shedule.later.epochs', 'schedule'),
+        ('metod.balance', 'method'),
+        ('crop_sise', 'crop_size'),
+        ('randomnes.seed', 'randomness'),
+        ('optim_wraper.type', 'optim_wrapper'),
+        ('default_hook.logger', 'default_hooks'),
+        ('contiual.task', 'continual'),
+        ('train_datalaoder.num_workers', 'train_dataloader'),
+    ],
+)
+def test_misspelled_key_at_the_top(key, nearest):
+    """In the config, and on the command line."""
+    top = key.split('.')[0]
+    sentence = f"^{top} is unknown at .*: did you mean '{nearest}'"
+    cfg = load(**{key: 1})
+    with pytest.raises(ValueError, match=sentence):
+        check_parts(cfg)
+    with pytest.raises(ValueError, match=sentence):
+        check_parts(load(), [key])
+    cfg.custom_keys = [top]
+    check_parts(cfg, [key])
+
+
+def test_variables_of_a_config():
+    """Those that are like no key pass, but not as an option."""
+    cfg = load(num_images=8, norm_cfg=dict(type='BN'), data_root='x')
+    check_parts(cfg)
+    with pytest.raises(ValueError, match="custom_keys = \\['num_images'\\]"):
+        check_parts(cfg, ['num_images'])
+    cfg.custom_keys = ['num_images']
+    check_parts(cfg, ['num_images', 'schedule.base.lr'])
+
+
+@pytest.mark.parametrize(
+    'key, value, sentence',
+    [
+        ('method', 'rbc', "^method is 'rbc', expected a dict with some of ba"),
+        ('recipe', 3, '^recipe is 3, expected a dict'),
+        ('schedule.base', 5, '^schedule.base is 5, expected a dict with some'),
+        ('method.losses', 'pod', "^method.losses is 'pod', expected a dict"),
+        ('continual', 'x', "^continual is 'x', expected a dict"),
+    ],
+)
+def test_part_that_is_no_dict(key, value, sentence):
+    cfg = load()
+    cfg.merge_from_dict({key: value})
+    with pytest.raises(ValueError, match=sentence):
+        check_parts(cfg)
 
 
 def test_unknown_argument_of_a_regularizer():
@@ -139,3 +196,11 @@ def test_classes_of_the_training_data():
     inner = cfg.train_dataloader.dataset
     cfg.train_dataloader.dataset = dict(type='RepeatDataset', dataset=inner)
     assert config_classes(cfg) == ['background', 'sky', 'sea']
+
+
+def test_types_of_a_method():
+    assert method_types(load('ft').method) == 'PixelCrossEntropy'
+    assert method_types(load('rbc').method) == (
+        'ContextConsistencyLoss, EntropyPseudoLabeler, LocalPODLoss, '
+        'NewClassErase, PixelCrossEntropy, balance'
+    )

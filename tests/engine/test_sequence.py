@@ -71,12 +71,14 @@ def test_finished_steps_are_skipped(rbc_run):
 
 def test_other_settings_of_a_finished_step(rbc_run, tiny_config, capsys):
     work_dir, *_, results = rbc_run
-    cfg, options = tiny_config('rbc', **{'schedule.later.epochs': 9})
+    changes = {'schedule.later.epochs': 9, 'randomness.seed': 5}
+    cfg, options = tiny_config('rbc', **changes)
     MMLogger.get_instance('settings', log_level='INFO')
     assert run_sequence(cfg, str(work_dir), options=options) == results
     lines = ''.join(capsys.readouterr()).splitlines()
-    (text,) = [t for t in lines if 'trained with other settings' in t]
-    assert 'step 1' in text and 'train_cfg' in text
+    base, text = [t for t in lines if 'trained with other settings' in t]
+    assert 'step 0 was trained with other settings in seed: ' in base
+    assert 'step 1' in text and 'train_cfg' in text and 'seed' in text
     assert 'optim_wrapper' not in text and 'another --work-dir' in text
 
 
@@ -211,11 +213,12 @@ def test_step_without_predecessor(tiny_config, tmp_path):
         ({'continual.task': '10-10'}, 'is of classes'),
         ({'continual.setting': 'disjoint'}, "setting 'overlapped'"),
         ({'continual.order': 'b'}, 'is of classes'),
+        (dict(method='plop'), 'step_1/finished.json is of method '),
     ],
 )
 def test_work_dir_of_another_task(rbc_run, tiny_config, change, sentence):
     work_dir, *_ = rbc_run
-    cfg, options = tiny_config('rbc', **change)
+    cfg, options = tiny_config(**{'method': 'rbc', **change})
     with pytest.raises(ValueError, match=sentence + '.*another --work-dir'):
         run_sequence(cfg, str(work_dir), options=options)
 

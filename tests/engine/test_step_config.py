@@ -48,31 +48,6 @@ def whole(method: str = 'ft') -> Config:
     return Config.fromfile(CONFIGS / method / name)
 
 
-@pytest.mark.parametrize('size', [(96, 128), 96])
-def test_one_crop_size_reaches_everything(size):
-    cfg = whole()
-    cfg.crop_size = size
-    out = step_config(cfg, 0)
-    pair = (96, 96) if size == 96 else size
-    train, test = (
-        {
-            t.type: t
-            for t in next(
-                base_datasets(out[f'{phase}_dataloader'].dataset)
-            ).pipeline
-        }
-        for phase in ('train', 'test')
-    )
-    assert tuple(train['RandomResizedCrop'].crop_size) == pair
-    assert test['CenterCropShortSide'].crop_size == 96
-    assert tuple(out.model.data_preprocessor.size) == pair
-    assert out.test_pipeline == out.test_dataloader.dataset.pipeline
-    # What the user sets for one transform wins.
-    key = 'train_dataloader.dataset.pipeline.2.crop_size'
-    out = step_config(cfg, 0, options={key: (7, 7)})
-    assert out.train_dataloader.dataset.dataset.pipeline[2].crop_size == (7, 7)
-
-
 def test_joint_learns_all_classes_of_the_task_at_once():
     cfg = whole('joint')
     out = step_config(cfg, 0)
@@ -93,14 +68,6 @@ def test_importance_becomes_a_hook_in_all_steps():
         assert hooks[-1].type == 'ImportanceHook'
         assert hooks[-1].regularizer.type == 'EWC'
     assert 'importance' not in step_config(whole('ewc'), 1).model.method
-
-
-def test_list_of_evaluators():
-    cfg = whole()
-    cfg.val_evaluator = [cfg.val_evaluator, dict(type='IoUMetric')]
-    first, second = step_config(cfg, 0, 'work').val_evaluator
-    assert first.out_file == 'work/step_0/metrics.json'
-    assert 'out_file' not in second
 
 
 def test_parts_of_a_run_are_not_in_its_steps():
@@ -191,31 +158,3 @@ def test_every_head_gets_the_classes_of_the_step():
     assert [head.num_classes for head in heads] == [18, 18, 18]
     cfg.model.auxiliary_head = head
     assert step_config(cfg, 2).model.auxiliary_head.num_classes == 18
-
-
-def test_segmentors_that_can_learn_step_by_step():
-    cfg = whole()
-    cfg.model.type = 'EncoderDecoder'
-    assert step_config(cfg, 0).model.type == 'IncrementalEncoderDecoder'
-    cfg.model.type = 'CascadeEncoderDecoder'
-    with pytest.raises(
-        ValueError,
-        match="model.type='CascadeEncoderDecoder' cannot learn step by step",
-    ):
-        step_config(cfg, 0)
-    cfg.model.type = 'IncrementalEncoderDecodr'
-    with pytest.raises(
-        ValueError, match="did you mean 'IncrementalEncoderDecoder'"
-    ):
-        step_config(cfg, 0)
-
-
-def test_erasing_needs_its_packing():
-    cfg = whole('rbc')
-    names = [t.type for t in step_config(cfg, 1).train_pipeline]
-    assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
-    base = step_config(cfg, 0).train_dataloader.dataset.dataset.pipeline
-    assert 'NewClassErase' not in [t.type for t in base]
-    cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
-    with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):
-        step_config(cfg, 1)

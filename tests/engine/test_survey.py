@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.survey import survey_images
+from mmseg_rbc.engine import RunConfig, step_config
+from mmseg_rbc.engine.survey import survey_images, survey_steps
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def config(tiny_config, write_data):
         {name: np.array([[0, *row]]) for name, row in values.items()}
     )
     cfg, _ = tiny_config('ft', **{'continual.data_root': str(root)})
-    cfg.train_dataloader.dataset.ann_file = 'list.txt'
-    cfg.val_dataloader.dataset.ann_file = 'list.txt'
+    for phase in ('train', 'val'):
+        cfg[f'{phase}_dataloader'].dataset.ann_file = 'list.txt'
     return cfg
 
 
@@ -80,3 +80,33 @@ def test_tiny_data(tiny_config):
     cfg, _ = tiny_config('ft')
     counts = [survey_images(step_config(cfg, s)).num_images for s in (0, 1)]
     assert counts == [38, 19]
+
+
+def test_missing_validation_data_is_found_before_training(config):
+    config.val_dataloader.dataset.ann_file = 'no.txt'
+    with pytest.raises(
+        FileNotFoundError, match='image list .*no.txt does not'
+    ):
+        survey_images(step_config(config, 1))
+
+
+def test_all_steps_are_looked_at(config, tmp_path):
+    configs = RunConfig(config).steps('work')
+    assert [s.num_images for s in survey_steps(configs, 2)] == [4, 3]
+    with pytest.raises(
+        ValueError, match=r'^step 1 has 3 image\(s\) for 4 pro'
+    ):
+        survey_steps(configs, 4)
+    # An image that only step 1 has.
+    Image.new('RGB', (9, 9)).save(tmp_path / 'JPEGImages/c.jpg')
+    with pytest.raises(ValueError, match=r'c.jpg has 9 x 9 .*has 1 x 3: they'):
+        survey_steps(configs, 1)
+
+
+def test_broken_files_that_are_skipped(config, tmp_path):
+    (tmp_path / 'JPEGImages/c.jpg').write_bytes(b'')
+    config.continual.skip_unreadable = True
+    survey = survey_images(step_config(config, 1))
+    assert survey.num_images == 2
+    assert survey.skipped == dict(train=1, val=1)
+    assert len(survey.pairs) == 2 + 4

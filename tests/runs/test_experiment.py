@@ -1,15 +1,18 @@
 """Runs with several seeds: put together, averaged, or left out."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import NAMES, write_run
 
+from mmseg_rbc.reporting.report import write_report
 from mmseg_rbc.runs.experiment import (
     find_benchmark,
     find_experiments,
     missing_seeds,
+    unequal_evaluations,
 )
 from mmseg_rbc.runs.run import find_runs
 
@@ -89,3 +92,22 @@ def test_unfinished_run_counts_up_to_its_last_result(tmp_path):
 
 def test_run_without_a_result_is_in_none(tmp_path):
     assert find_experiments(find_runs([str(tmp_path)])) == ([], [])
+
+
+def test_unequal_validation_sets(tmp_path):
+    for name, images in [('a', 6), ('b', 6), ('c', 7)]:
+        folder = write_run(tmp_path / name)
+        for step in range(3):
+            path = Path(folder.step(step).metrics)
+            content = json.loads(path.read_text())
+            content.update(num_images=images, unseen='background')
+            path.write_text(json.dumps(content))
+    experiments, _ = find_experiments(find_runs([str(tmp_path)]))
+    assert unequal_evaluations(experiments[:2]) == []
+    (sentence,) = unequal_evaluations(experiments)
+    assert f'{tmp_path}/a on 6 images, unseen background; ' in sentence
+    assert f'{tmp_path}/c on 7 images' in sentence
+    report = Path(
+        write_report(find_runs([str(tmp_path)]), str(tmp_path / 'r'))
+    )
+    assert 'not all runs are evaluated alike' in report.read_text()

@@ -1,10 +1,14 @@
 """Work dirs with gaps and damage are read as far as they go."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from helpers import NAMES, write_run
 
+from mmseg_rbc.reporting.report import write_report
 from mmseg_rbc.runs.run import find_runs, load_run
 
 
@@ -52,6 +56,75 @@ def test_values_that_are_no_numbers(tmp_path):
     assert np.isnan(matrix[classes.index('cat')]).all()
     assert np.isnan(matrix[classes.index('dog')]).all()
     assert matrix[0].tolist() == [50, 40, 30]
+
+
+@pytest.mark.parametrize(
+    'file, key, value, sentence',
+    [
+        (
+            'finished',
+            'seconds',
+            'long',
+            "seconds is 'long', expected a number",
+        ),
+        (
+            'finished',
+            'seconds',
+            10**400,
+            'seconds is .*, expected a number: l',
+        ),
+        (
+            'finished',
+            'peak_memory_mb',
+            [],
+            r"is '\[\]', expected a number: le",
+        ),
+        ('finished', 'versions', 'torch 2', 'versions is .*, expected an obj'),
+        ('finished', 'shown', 'cat', "shown is 'cat', expected a list: left"),
+        (
+            'finished',
+            'seed',
+            [1, 2],
+            r"'\[1, 2\]', expected a plain value: le",
+        ),
+        ('metrics', 'IoU', 3, "IoU is '3', expected an object: left out"),
+        (
+            'metrics',
+            'num_base',
+            'a',
+            "num_base is 'a', expected a whole numbe",
+        ),
+        (
+            'metrics',
+            'num_images',
+            1.5,
+            "is '1.5', expected a whole number: le",
+        ),
+        ('metrics', 'task', {}, "task is '{}', expected text: left out"),
+        ('context_bias', 'mean', [1], r"mean is '\[1\]', expected an object"),
+    ],
+)
+def test_values_of_another_kind(tmp_path, file, key, value, sentence):
+    """They are left out and said to be; the report is made of the rest."""
+    folder = write_run(tmp_path / 'run')
+    path = Path(getattr(folder.step(1), file))
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps({**content, key: value}))
+    run = load_run(folder.path)
+    (problem,) = run.problems
+    assert problem.startswith(f'{path}: ') and re.search(sentence, problem)
+    assert Path(write_report([run], str(tmp_path / 'report'))).is_file()
+
+
+@pytest.mark.parametrize('number', [10**7, -1, '3', 2.5])
+def test_number_of_steps_that_cannot_be(tmp_path, number):
+    folder = write_run(tmp_path)
+    Path(folder.summary).write_text(json.dumps(dict(num_steps=number)))
+    (tmp_path / 'step_99999999').mkdir()
+    run = load_run(folder.path)
+    assert run.num_steps == 3
+    (problem,) = run.problems
+    assert f'{folder.summary}: num_steps is ' in problem
 
 
 def test_newest_context_bias_and_config(tmp_path):

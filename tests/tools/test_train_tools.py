@@ -39,3 +39,28 @@ def test_distributed_sequence_and_evaluation(tiny_root, tmp_path):
     assert again == result
     out = run_tool('analysis_tools/print_summary.py', work_dir)
     assert 'mIoU all' in out
+
+
+def test_checkpoint_of_another_config(tiny_run, tiny_root, tmp_path):
+    """Evaluation would otherwise give a number, and no word."""
+    final = tiny_run / 'step_1/final.pth'
+    config = tmp_path / 'several.py'
+    config.write_text(
+        f'_base_ = {str(CONFIG)!r}\n'
+        "test_evaluator = [dict(type='ContinualIoUMetric'), "
+        "dict(type='IoUMetric', prefix='stock')]\n"
+        f"continual = dict(data_root={tiny_root!r}, task='15-5')\n"
+    )
+    common = ['test.py', config, final, '--work-dir', tmp_path]
+    for option, sentence in [
+        ('continual.order=b', 'trained with classes (21 entries: background'),
+        ('continual.task=15-1', 'but the config is of classes (17 entries:'),
+        ('continual.setting=disjoint', "the config is of setting 'disjoint'"),
+        ('model.backbone.depth=34', 'is of another network than that of the'),
+    ]:
+        options = ['--cfg-options', option]
+        assert sentence in run_tool(*common, *options, expected=1)
+        assert not (tmp_path / 'metrics.json').exists()
+    # A list of evaluators works as well.
+    run_tool(*common)
+    assert json.loads((tmp_path / 'metrics.json').read_text())['step'] == 1

@@ -4,8 +4,11 @@ from mmengine.registry import Registry
 from mmseg_rbc.utils.keys import (
     arguments,
     check_arguments,
+    check_defaults,
     check_keys,
+    defaults,
     find_class,
+    is_misspelled,
     nearest,
 )
 
@@ -17,7 +20,7 @@ CHILD = Registry(
 
 @PARENT.register_module()
 class Base:
-    def __init__(self, depth, *, width=3):
+    def __init__(self, depth, *, width=3, is_deep=True):
         pass
 
 
@@ -62,11 +65,50 @@ def test_nearest():
     assert nearest('zzz', ['weight']) == ''
 
 
+def test_misspelled():
+    assert is_misspelled('wieght', ['weight', 'depth'])
+    assert not is_misspelled('weight', ['weight', 'weights'])
+    assert not is_misspelled('optimizer', ['optim_wrapper'])
+
+
+def test_part_that_is_no_dict():
+    with pytest.raises(ValueError, match='^a is 5, expected a dict with some'):
+        check_keys(5, ['lr'], 'a')
+
+
+def test_type_by_default():
+    """A class that takes any name is given none that is almost its own."""
+    cls = check_arguments(dict(size=3), CHILD, 'part', default='AnyName')
+    assert cls is AnyName
+    check_arguments(dict(type='Open', priority=1), CHILD, 'a', ('priority',))
+    with pytest.raises(ValueError, match="part.sizes is .* mean 'size'"):
+        check_arguments(dict(type='AnyName', sizes=3), CHILD, 'part')
+
+
+@pytest.mark.parametrize(
+    'key, value, sentence',
+    [
+        ('width', 'abc', "^part.width is 'abc', expected a number$"),
+        ('is_deep', 'abc', "^part.is_deep is 'abc', expected True or False$"),
+        ('is_deep', [], r'^part.is_deep is \[\], expected True or False$'),
+    ],
+)
+def test_value_of_another_kind_than_the_default(key, value, sentence):
+    check_defaults(dict(width=(1, 2), is_deep=False), Base, 'part')
+    with pytest.raises(ValueError, match=sentence):
+        check_arguments({'type': 'Base', key: value}, CHILD, 'part')
+
+
 def test_arguments_follow_kwargs_to_the_next_class():
-    assert arguments(Base) == {'depth', 'width'}
-    assert arguments(Open) == {'depth', 'width', 'height'}
-    assert arguments(Inherited) == {'depth', 'width', 'height'}
+    assert arguments(Base) == {'depth', 'width', 'is_deep'}
+    assert arguments(Open) == {'depth', 'width', 'height', 'is_deep'}
+    assert arguments(Inherited) == {'depth', 'width', 'height', 'is_deep'}
     assert arguments(AnyName) is None, 'anything goes'
+
+
+def test_defaults_of_a_class_and_its_bases():
+    assert defaults(Inherited) == dict(height=1, width=3, is_deep=True)
+    assert defaults(AnyName) == dict(size=1)
 
 
 def test_classes_are_found_in_the_parent_too():

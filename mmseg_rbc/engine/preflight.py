@@ -1,0 +1,112 @@
+"""Build the parts of all steps before the first one trains.
+
+A part of step 1 that cannot be built would only be found when step 0 has
+trained for hours.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from mmengine.device import get_device
+from mmengine.optim import build_optim_wrapper
+from mmengine.registry import Registry
+from mmseg.registry import HOOKS, METRICS, MODELS, TRANSFORMS
+from torch import Tensor, nn
+
+from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models.classifier import grow_state_dict
+
+from .runner_keys import PHASES
+
+# What the registry puts before the message of a class.
+_PREFIX = re.compile(r'^(class `[^`]+` in \S+: )+')
+
+
+def check_steps(configs: Sequence[Config]) -> dict[str, Tensor]:
+    """Raise for a part of any step that cannot be built.
+
+    Args:
+        configs: The complete config of every step.
+
+    Returns:
+        The weights of a fresh network of step 0, for their names and shapes.
+    """
+    for cfg in configs:
+        _check_device(cfg)
+        for where, registry, part in _small_parts(cfg):
+            build(part, registry, where)
+    # Later steps only differ by their number of classes.
+    first = _build_network(configs[0])
+    states = [dict(first.state_dict())]
+    for cfg in configs[1:2]:
+        network = _build_network(cfg)
+        start = cfg.model.method.get('classifier_init', 'random')
+        grow_state_dict(states[0], network.state_dict(), start)
+    return states[0]
+
+
+def build(part: Mapping[str, Any], registry: Registry, where: str) -> Any:
+    """Build a part of a config, or say in a sentence why it cannot be.
+
+    Args:
+        part: Its config.
+        registry: Where its class is registered.
+        where: Its place in the config.
+    """
+    try:
+        return registry.build(copy.deepcopy(dict(part)))
+    except Exception as error:
+        raise ValueError(_sentence(where, error)) from error
+
+
+def _sentence(where: str, error: Exception) -> str:
+    text = _PREFIX.sub('', str(error)).strip() or type(error).__name__
+    kind = '' if isinstance(error, ValueError) else f'{type(error).__name__}: '
+    return f'{where} cannot be built: {kind}{text}'
+
+
+def _small_parts(cfg: Config) -> Iterable[tuple[str, Registry, dict]]:
+    """Yield what is cheap to build: place, registry and config."""
+    for i, hook in enumerate(cfg.get('custom_hooks') or []):
+        part = {key: value for key, value in hook.items() if key != 'priority'}
+        yield f'custom_hooks.{i}', HOOKS, part
+    for phase in PHASES:
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            for i, transform in enumerate(dataset.get('pipeline') or []):
+                where = f'{phase}_dataloader.dataset.pipeline.{i}'
+                yield where, TRANSFORMS, transform
+        found = cfg.get(f'{phase}_evaluator') or []
+        for metric in found if isinstance(found, list) else [found]:
+            if 'metrics' not in metric:
+                yield f'{phase}_evaluator', METRICS, metric
+
+
+def _build_network(cfg: Config) -> nn.Module:
+    """Build network and optimizer of a step, without any checkpoint."""
+    # The Runner seeds before it builds its own.
+    with torch.random.fork_rng(devices=[]):
+        network = build(cfg.model, MODELS, 'model')
+    wrapper = cfg.get('optim_wrapper')
+    if wrapper:
+        try:
+            build_optim_wrapper(network, copy.deepcopy(wrapper))
+        except Exception as error:
+            raise ValueError(_sentence('optim_wrapper', error)) from error
+    return network
+
+
+def _check_device(cfg: Config) -> None:
+    kind = (cfg.get('optim_wrapper') or {}).get('type')
+    if kind == 'AmpOptimWrapper' and get_device() == 'cpu':
+        raise ValueError(
+            'optim_wrapper.type is AmpOptimWrapper (--amp), which needs an '
+            'accelerator, but torch finds only the CPU: leave --amp out, or '
+            'install a torch that sees your accelerator'
+        )

@@ -1,0 +1,73 @@
+"""Parts of a step's config: transforms, segmentor and metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mmengine.config import Config
+from mmseg.registry import MODELS
+
+from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models import IncrementalEncoderDecoder
+from mmseg_rbc.utils.keys import find_class
+
+from .runner_keys import PHASES
+
+
+def with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
+    """Return a training pipeline that erases before it packs."""
+    last = pipeline[-1].get('type')
+    if last != 'PackDupletInputs':
+        raise ValueError(
+            f'the training pipeline ends with {last}, but a method that '
+            'erases needs PackDupletInputs there'
+        )
+    return [*pipeline[:-1], erase, pipeline[-1]]
+
+
+def set_crop(cfg: Config) -> None:
+    """Give the transforms and the preprocessor the crop of the config.
+
+    A value that lists of transforms share cannot be inherited otherwise.
+    """
+    size = cfg.crop_size
+    if isinstance(size, int):
+        size = (size, size)
+    sizes = dict(RandomResizedCrop=size, CenterCropShortSide=min(size))
+    for phase in PHASES:
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            for transform in dataset.get('pipeline') or []:
+                name = str(transform.get('type'))
+                if name in sizes:
+                    transform['crop_size'] = sizes[name]
+            if f'{phase}_pipeline' in cfg:
+                # MMSeg's inference_model() takes the pipeline from here.
+                cfg[f'{phase}_pipeline'] = dataset.pipeline
+    if 'model' in cfg:
+        cfg.model.data_preprocessor.size = size
+
+
+def segmentor_type(name: str) -> str:
+    """Return the continual segmentor that takes the place of another one."""
+    if name == 'EncoderDecoder':
+        return 'IncrementalEncoderDecoder'
+    cls = find_class(name, MODELS, 'model.type')
+    if not issubclass(cls, IncrementalEncoderDecoder):
+        raise ValueError(
+            f'model.type={name!r} cannot learn step by step: use '
+            '"IncrementalEncoderDecoder", or a class derived from it'
+        )
+    return name
+
+
+def continual_metrics(evaluator: Any) -> list[dict[str, Any]]:
+    """Return the configs of our metric in an evaluator, or in several."""
+    if isinstance(evaluator, dict) and 'metrics' in evaluator:
+        evaluator = evaluator['metrics']
+    several = evaluator if isinstance(evaluator, list) else [evaluator or {}]
+    return [
+        metric
+        for metric in several
+        if metric.get('type') == 'ContinualIoUMetric'
+    ]

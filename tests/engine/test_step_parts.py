@@ -1,0 +1,77 @@
+"""What a step makes of transforms, segmentor and metrics of a config."""
+
+import pytest
+from helpers import CONFIGS
+from mmengine.config import Config
+
+from mmseg_rbc.engine import step_config
+from mmseg_rbc.engine.step_parts import continual_metrics
+
+
+def whole(method: str = 'ft') -> Config:
+    name = f'{method}_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
+    return Config.fromfile(CONFIGS / method / name)
+
+
+@pytest.mark.parametrize('size', [(96, 128), 96])
+def test_one_crop_size_reaches_everything(size):
+    cfg = whole()
+    cfg.crop_size = size
+    out = step_config(cfg, 0)
+    pair = (96, 96) if size == 96 else size
+    train, test = (
+        {t.type: t for t in out[f'{phase}_dataloader'].dataset.pipeline}
+        for phase in ('train', 'test')
+    )
+    assert tuple(train['RandomResizedCrop'].crop_size) == pair
+    assert test['CenterCropShortSide'].crop_size == 96
+    assert tuple(out.model.data_preprocessor.size) == pair
+    assert out.test_pipeline == out.test_dataloader.dataset.pipeline
+    # What the user sets for one transform wins.
+    key = 'train_dataloader.dataset.pipeline.2.crop_size'
+    out = step_config(cfg, 0, options={key: (7, 7)})
+    assert out.train_dataloader.dataset.pipeline[2].crop_size == (7, 7)
+
+
+def test_list_of_evaluators():
+    cfg = whole()
+    cfg.val_evaluator = [cfg.val_evaluator, dict(type='IoUMetric')]
+    first, second = step_config(cfg, 0, 'work').val_evaluator
+    assert first.out_file == 'work/step_0/metrics.json'
+    assert 'out_file' not in second
+
+
+def test_segmentors_that_can_learn_step_by_step():
+    cfg = whole()
+    cfg.model.type = 'EncoderDecoder'
+    assert step_config(cfg, 0).model.type == 'IncrementalEncoderDecoder'
+    cfg.model.type = 'CascadeEncoderDecoder'
+    with pytest.raises(
+        ValueError,
+        match="model.type='CascadeEncoderDecoder' cannot learn step by step",
+    ):
+        step_config(cfg, 0)
+    cfg.model.type = 'IncrementalEncoderDecodr'
+    with pytest.raises(
+        ValueError, match="did you mean 'IncrementalEncoderDecoder'"
+    ):
+        step_config(cfg, 0)
+
+
+def test_erasing_needs_its_packing():
+    cfg = whole('rbc')
+    names = [t.type for t in step_config(cfg, 1).train_pipeline]
+    assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
+    base = step_config(cfg, 0).train_dataloader.dataset.pipeline
+    assert 'NewClassErase' not in [t.type for t in base]
+    cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
+    with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):
+        step_config(cfg, 1)
+
+
+def test_metrics_of_any_evaluator():
+    ours, other = dict(type='ContinualIoUMetric'), dict(type='IoUMetric')
+    for evaluator in (ours, [other, ours], dict(metrics=[ours, other])):
+        (found,) = continual_metrics(evaluator)
+        assert found is ours
+    assert continual_metrics(other) == continual_metrics(None) == []
