@@ -41,6 +41,8 @@ def make_tiny_config(
         'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
         'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
         'crop_size': (32, 32),
+        # The steps are shorter than the warm-up.
+        'recipe.warmup_iters': None,
         'default_hooks.checkpoint.interval': 1,
         **options,
     }

@@ -101,6 +101,9 @@ def _check_method(method: Mapping[str, Any]) -> None:
     for key in ('balance', 'joint'):
         if method.get(key) is not None:
             check_switch(method[key], f'method.{key}')
+    if method.get('full_view_weight') is not None:
+        where = 'method.full_view_weight'
+        check_number(method['full_view_weight'], where, 0, above=True)
     for key, registry in METHOD_PARTS.items():
         if registry is not None and method.get(key):
             _check_part(method[key], registry, f'method.{key}')

@@ -176,7 +176,7 @@ def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:
     """Have ``metrics.json`` say what the step ran with."""
     for evaluator in continual_metrics(cfg.get('val_evaluator')):
         keys = ('seed', 'threads', 'versions', 'git', 'data')
-        evaluator.record = {key: record.get(key) for key in keys}
+        evaluator['record'] = {key: record.get(key) for key in keys}
 
 
 def _begin(cfg: Config, folder: StepDir, resume: bool) -> str | None:

@@ -58,7 +58,6 @@ class RunConfig:
         self, cfg: Config, options: Mapping[str, Any] | None = None
     ) -> None:
         check_parts(cfg, options or ())
-        check_length(cfg, options or ())
         self.cfg = cfg
         self.options = {
             key: value
@@ -77,6 +76,7 @@ class RunConfig:
                 self._trained = [[name for step in wanted for name in step]]
         self.task = Task.make(self._trained, self.classes, order)
         check_values(cfg, self.task.num_steps)
+        check_length(cfg, options or ())
 
     @property
     def base_criterion(self) -> dict[str, Any]:

@@ -15,9 +15,12 @@ from mmseg_rbc.engine.runner_keys import check_runner_keys, top_keys
 
 
 def load(step: int = 1, **options) -> Config:
-    """Return a complete config of a step with options."""
+    """Return a config of a step with options, before draws are numbered."""
     name = 'rbc_fcn-tiny_shapes-15-1-overlapped.py'
     cfg = step_config(Config.fromfile(CONFIGS / 'rbc' / name), step)
+    loader = cfg.train_dataloader
+    loader.dataset = loader.dataset.dataset
+    loader.sampler = loader.sampler.sampler
     cfg.merge_from_dict(options)
     return cfg
 

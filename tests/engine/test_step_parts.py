@@ -4,6 +4,7 @@ import pytest
 from helpers import CONFIGS
 from mmengine.config import Config
 
+from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.engine import step_config
 from mmseg_rbc.engine.step_parts import continual_metrics
 
@@ -20,7 +21,12 @@ def test_one_crop_size_reaches_everything(size):
     out = step_config(cfg, 0)
     pair = (96, 96) if size == 96 else size
     train, test = (
-        {t.type: t for t in out[f'{phase}_dataloader'].dataset.pipeline}
+        {
+            t.type: t
+            for t in next(
+                base_datasets(out[f'{phase}_dataloader'].dataset)
+            ).pipeline
+        }
         for phase in ('train', 'test')
     )
     assert tuple(train['RandomResizedCrop'].crop_size) == pair
@@ -30,7 +36,7 @@ def test_one_crop_size_reaches_everything(size):
     # What the user sets for one transform wins.
     key = 'train_dataloader.dataset.pipeline.2.crop_size'
     out = step_config(cfg, 0, options={key: (7, 7)})
-    assert out.train_dataloader.dataset.pipeline[2].crop_size == (7, 7)
+    assert out.train_dataloader.dataset.dataset.pipeline[2].crop_size == (7, 7)
 
 
 def test_list_of_evaluators():
@@ -62,7 +68,7 @@ def test_erasing_needs_its_packing():
     cfg = whole('rbc')
     names = [t.type for t in step_config(cfg, 1).train_pipeline]
     assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
-    base = step_config(cfg, 0).train_dataloader.dataset.pipeline
+    base = step_config(cfg, 0).train_dataloader.dataset.dataset.pipeline
     assert 'NewClassErase' not in [t.type for t in base]
     cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
     with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):
