@@ -51,7 +51,7 @@ UNKNOWN = [
     ('model.backbone.dept', 18, 'depth'),
     ('model.decode_head.chanels', 8, 'channels'),
     ('model.data_preprocessor.meen', [1, 2, 3], 'mean'),
-    ('param_scheduler.0.pwer', 0.5, 'power'),
+    ('param_scheduler.1.pwer', 0.5, 'power'),
     ('log_processor.window_sice', 5, 'window_size'),
     ('visualizer.alfa', 0.5, 'alpha'),
 ]
