@@ -43,6 +43,7 @@ def make_tiny_config(
         'crop_size': (32, 32),
         # The steps are shorter than the warm-up.
         'recipe.warmup_iters': None,
+        'recipe.clip_norm': 5.0,
         'default_hooks.checkpoint.interval': 1,
         **options,
     }

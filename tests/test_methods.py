@@ -92,16 +92,20 @@ def test_sequence(runs, method):
     work_dir = runs(method)
     check_results(work_dir, num_steps=6)
     expected = {'loss', 'loss_ce', *LOSSES[method]}
+    positive = set()
     for step in range(1, 6):
         for line in logged(work_dir / f'step_{step}'):
             found = {key for key in line if key.startswith('loss')}
             assert found == expected, step
             for key in found:
-                assert 0 < line[key] < math.inf, (step, key)
+                assert 0 <= line[key] < math.inf, (step, key)
+                positive |= {key} if line[key] > 0 else set()
             parts = sum(line[key] for key in found - {'loss'})
             assert line['loss'] == pytest.approx(parts, rel=1e-4)
         exists = (work_dir / f'step_{step}/importance.pth').exists()
         assert exists == (method in IMPORTANCE)
+    # A batch may show no old class: then the consistency has no pixel.
+    assert positive == expected
 
 
 @pytest.mark.parametrize('method', [*SHARE_STEP_0[1:], *IMPORTANCE])
@@ -115,7 +119,7 @@ def test_method_is_not_fine_tuning(runs, method):
         )
         for key in ('backbone.stem.0.weight', 'decode_head.conv_seg.weight'):
             difference = (a[key][:16] - b[key][:16]).abs().max()
-            assert (difference > 1e-5) == (step > 0), (step, key, difference)
+            assert (difference > 1e-6) == (step > 0), (step, key, difference)
 
 
 @pytest.mark.parametrize('method', IMPORTANCE)

@@ -154,12 +154,14 @@ def test_step_1_starts_from_step_0(run):
     for key in old.keys() - set(grown):
         assert torch.equal(new[key], old[key]), key
     for key in grown:
-        # Balanced: five new classes share the background's probability.
-        share = math.log(6) if key.endswith('bias') else 0
-        first = old[key][0] - share
+        # Balanced: five new classes have a tenth of background's probability.
+        kept, given = (math.log(0.9), math.log(0.1 / 5))
+        if not key.endswith('bias'):
+            kept = given = 0
         assert torch.equal(new[key][1:16], old[key][1:]), key
-        for row in (0, *range(16, 21)):
-            torch.testing.assert_close(new[key][row], first)
+        torch.testing.assert_close(new[key][0], old[key][0] + kept)
+        for row in range(16, 21):
+            torch.testing.assert_close(new[key][row], old[key][0] + given)
 
 
 def test_student_learns_and_teacher_does_not(run):

@@ -18,7 +18,7 @@ from mmseg_rbc.engine.config_parts import load_config
 from mmseg_rbc.engine.launch import add_launcher_arguments, processes
 from mmseg_rbc.reporting.tables import summary_table
 from mmseg_rbc.runs import WorkDir
-from mmseg_rbc.utils.errors import plain_errors
+from mmseg_rbc.utils.errors import plain_errors, stoppable
 
 
 def parse_args() -> argparse.Namespace:
@@ -86,7 +86,8 @@ def train(args: argparse.Namespace) -> None:
     init_default_scope('mmseg')
     default = f'work_dirs/{config_name(args.config)}'
     work_dir = args.work_dir or cfg.get('work_dir') or default
-    with processes(args.launcher, args.local_rank, cfg.get('env_cfg', {})):
+    group = processes(args.launcher, args.local_rank, cfg.get('env_cfg', {}))
+    with stoppable(WorkDir(work_dir).how_far), group:
         results = run_sequence(
             cfg,
             work_dir,

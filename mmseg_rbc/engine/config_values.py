@@ -73,7 +73,7 @@ def _check_schedule(schedule: Any, num_steps: int) -> None:
         given = {key for key, v in (part or {}).items() if v is not None}
         needed = [key for key in ('lr', 'batch_size') if key not in given]
         if not given & {'epochs', 'iters'}:
-            needed.append('epochs')
+            needed.append('epochs or iters')
         if needed:
             raise ValueError(
                 f'{where} is {part!r}, which lacks {", ".join(needed)}: '

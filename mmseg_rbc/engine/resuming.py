@@ -14,6 +14,8 @@ from typing import Any
 from mmengine.config import Config
 from mmengine.logging import print_log
 
+from mmseg_rbc.runs import StepDir
+from mmseg_rbc.utils.checkpoint import load_checkpoint
 from mmseg_rbc.utils.literals import parse_literals
 
 from .digests import DIGESTED
@@ -32,6 +34,29 @@ REFUSED = re.compile(
 KEPT = re.compile(
     r'(optim_wrapper\.(optimizer|paramwise_cfg)|param_scheduler)\..*'
 )
+
+
+def find_checkpoint(
+    folder: StepDir, cfg: Config
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """Return the newest checkpoint that is whole, and what changed since.
+
+    A run that is killed while it writes leaves a damaged one.
+    """
+    for path in folder.checkpoints():
+        try:
+            content = load_checkpoint(path)
+        except (EOFError, RuntimeError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            print_log(
+                f'{path} is damaged ({reason}): going on from the checkpoint '
+                'before it',
+                'current',
+                logging.WARNING,
+            )
+            continue
+        return path, check_resumed(content, path, cfg)
+    return None, []
 
 
 def check_resumed(

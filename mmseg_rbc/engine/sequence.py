@@ -22,22 +22,19 @@ from mmengine.runner import Runner, weights_to_cpu
 
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.runs.run import load_run
-from mmseg_rbc.utils.checkpoint import (
-    load_checkpoint,
-    network_only,
-    save_checkpoint,
-)
+from mmseg_rbc.utils.checkpoint import network_only, save_checkpoint
 from mmseg_rbc.utils.environment import (
     environment,
     peak_memory,
     reset_peak_memory,
 )
+from mmseg_rbc.utils.files import remove_parts
 
 from .adoption import adopt_step_0
 from .digests import training_digests
 from .launch import build_runner, close_runner
 from .preflight import check_steps
-from .resuming import check_resumed
+from .resuming import find_checkpoint
 from .step_config import RunConfig
 from .step_parts import continual_metrics
 from .survey import survey_steps
@@ -181,13 +178,12 @@ def _record_in_metrics(cfg: Config, record: Mapping[str, Any]) -> None:
 
 def _begin(cfg: Config, folder: StepDir, resume: bool) -> str | None:
     """Write the config of a step, and return the checkpoint to resume."""
-    last = folder.last_checkpoint() if resume else None
-    if last is not None:
-        changes = check_resumed(load_checkpoint(last), last, cfg)
-        if changes:
-            cfg.resumed_with = changes
+    last, changes = find_checkpoint(folder, cfg) if resume else (None, [])
+    if changes:
+        cfg.resumed_with = changes
     if is_main_process():
         os.makedirs(folder.path, exist_ok=True)
+        remove_parts(folder.path)
         cfg.dump(folder.config)
     return last
 

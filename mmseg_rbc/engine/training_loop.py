@@ -13,7 +13,7 @@ from mmseg_rbc.utils.keys import find_class
 
 
 def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
-    """Raise unless it is said once how long to train.
+    """Raise if it is said twice how long to train.
 
     Args:
         cfg: The config of a run.
@@ -27,12 +27,12 @@ def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
             for key in ('epochs', 'iters')
             if part.get(key) is not None
         }
-        if len(given) != 1:
+        if len(given) > 1:
             found = ' and '.join(f'{key}={given[key]}' for key in given)
             raise ValueError(
-                f'schedule.{name} has {found or "neither epochs nor iters"}, '
-                'expected one of the two: set the other one to None, as in '
-                f'schedule.{name}.epochs=None schedule.{name}.iters=20000'
+                f'schedule.{name} has {found}, expected one of the two: set '
+                f'the other one to None, as in schedule.{name}.epochs=None '
+                f'schedule.{name}.iters=20000'
             )
     by_option = any(key.split('.')[0] == 'train_cfg' for key in options)
     if schedule and 'train_cfg' in cfg and not by_option:

@@ -65,16 +65,32 @@ class StepDir:
         pattern = osp.join(escape(self.path), '*', 'vis_data', 'scalars.json')
         return sorted(glob(pattern))
 
-    def last_checkpoint(self) -> str | None:
-        """Return the newest checkpoint, also in a moved work dir."""
+    def checkpoints(self) -> list[str]:
+        """Return what can be resumed, newest first, also in a moved work dir.
+
+        That is the one that ``last_checkpoint`` names, then by time: numbers
+        may be those of a run before, that was started again.
+        """
+        named = ''
         path = osp.join(self.path, 'last_checkpoint')
-        if not osp.isfile(path):
-            return None
-        with open(path) as file:
-            # MMEngine writes the absolute path of that time.
-            name = osp.basename(file.read().strip())
-        found = osp.join(self.path, name)
-        return found if osp.isfile(found) else None
+        if osp.isfile(path):
+            with open(path, errors='replace') as file:
+                # MMEngine writes the absolute path of that time.
+                named = osp.basename(file.read().strip())
+        found = [
+            path
+            for kind in ('epoch', 'iter')
+            for path in glob(osp.join(escape(self.path), f'{kind}_*.pth'))
+        ]
+        return sorted(
+            found,
+            key=lambda path: (
+                osp.basename(path) == named,
+                osp.getmtime(path),
+                path,
+            ),
+            reverse=True,
+        )
 
     def is_finished(self) -> bool:
         """Whether the step is done."""
@@ -132,6 +148,18 @@ class WorkDir:
             re.fullmatch(r'step_(\d+)', n) for n in os.listdir(self.path)
         )
         return sorted(int(match[1]) for match in matches if match)
+
+    def how_far(self) -> str:
+        """Say what is there of a run that was stopped, and how to go on."""
+        step = 0
+        while self.step(step).is_finished():
+            step += 1
+        found = [osp.basename(path) for path in self.step(step).checkpoints()]
+        begun = f', step {step} has {found[0]}' if found else ''
+        return (
+            f'{step} steps in {self.path} are finished{begun}: the same '
+            'command with --resume goes on from there'
+        )
 
     def write_summary(
         self,

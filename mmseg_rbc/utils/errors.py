@@ -1,14 +1,17 @@
-"""Bad input ends a tool with a sentence, not with a traceback."""
+"""Bad input and signals end a tool with a sentence, not a traceback."""
 
 from __future__ import annotations
 
 import os
 import os.path as osp
+import signal
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PROJECT = osp.dirname(osp.dirname(osp.dirname(osp.abspath(__file__))))
+AGAIN_SECONDS = 3.0
 OURS = tuple(osp.join(PROJECT, name, '') for name in ('mmseg_rbc', 'tools'))
 
 
@@ -25,6 +28,40 @@ def plain_errors() -> Iterator[None]:
         if os.environ.get('MMSEG_RBC_TRACEBACK') or not is_ours(error):
             raise
         raise SystemExit(f'error: {error}') from None
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM; data workers end quietly, as after Ctrl-C."""
+
+
+def _terminate(*_: object) -> None:
+    # Python ignores an exception in some places, such as callbacks of a fork.
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+    raise Terminated
+
+
+@contextmanager
+def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
+    """End with a sentence after Ctrl-C (exit code 130) or SIGTERM (143).
+
+    Args:
+        how_far: Says what is done, and how to go on.
+    """
+    numbers = (signal.SIGTERM, signal.SIGALRM)
+    before = {each: signal.signal(each, _terminate) for each in numbers}
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        number = signal.SIGINT
+        if isinstance(error, Terminated):
+            number = signal.SIGTERM
+        print(f'stopped: {how_far()}', file=sys.stderr, flush=True)
+        raise SystemExit(128 + number) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def is_ours(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ import os.path as osp
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import escape, glob
 from typing import Any
 
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -31,6 +32,13 @@ def replacing(path: str) -> Iterator[str]:
         with suppress(OSError):
             os.remove(part)
         raise
+
+
+def remove_parts(folder: str) -> None:
+    """Remove what a killed run was writing into a folder."""
+    for path in glob(osp.join(escape(folder), '*.part')):
+        with suppress(OSError):
+            os.remove(path)
 
 
 def write_json(path: str, content: Any) -> None:

@@ -47,7 +47,11 @@ BAD = [
     ],
     ('schedule', None, '^schedule.base is None, which lacks lr, batch_size, '),
     ('schedule.later', None, '^schedule.later is None, expected a dict with'),
-    ('schedule.later', dict(lr=1, _delete_=True), 'lacks batch_size, epochs:'),
+    (
+        'schedule.later',
+        dict(lr=1, _delete_=True),
+        'lacks batch_size, epochs or iters:',
+    ),
     *[
         ('randomness.seed', seed, WHOLE.format('randomness.seed', text, 0))
         for seed, text in [
@@ -79,7 +83,11 @@ BAD = [
     ('val_dataloader.batch_size', 0, '^val_dataloader.batch_size is 0, expe'),
     ('val_dataloader.batch_size', None, 'batch_size is None, expected a who'),
     ('schedule.base.batch_size', None, 'which lacks batch_size: expected so'),
-    ('schedule.base.epochs', None, 'which lacks epochs: expected something'),
+    (
+        'schedule.base.epochs',
+        None,
+        'which lacks epochs or iters: expected something',
+    ),
     ('default_hooks.logger.interval', 1.5, 'interval is 1.5, expected a who'),
     ('default_hooks.checkpoint.interval', None, 'interval is None, expected'),
     ('load_from', 'a.pth', "^load_from is 'a.pth', .* pass --init-from, or"),

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from helpers import make_tiny_config
+from helpers import assert_equal_weights, make_tiny_config, weights
 from mmengine.logging import MMLogger
 
 from mmseg_rbc.engine import RunConfig, run_sequence
@@ -113,3 +113,30 @@ def test_differences_name_places():
         'custom_hooks.A_1.n': (2, 3),
         'custom_hooks.C.type': (None, 'C'),
     }
+
+
+@pytest.mark.parametrize('damage', ['empty', 'half', 'unnamed', 'both'])
+def test_a_damaged_checkpoint_falls_back(
+    tiny_run, tiny_root, tmp_path, damage
+):
+    """As a run leaves it that is killed while it writes."""
+    for name in ('step_0', 'step_1'):
+        shutil.copytree(tiny_run / name, tmp_path / name)
+    step = tmp_path / 'step_1'
+    final = weights(step / 'final.pth')
+    for name in ('finished.json', 'final.pth'):
+        (step / name).unlink()
+    (step / 'metrics.json.77.part').touch()
+    newest = step / 'epoch_2.pth'
+    whole = newest.read_bytes()
+    newest.write_bytes(b'' if damage == 'empty' else whole[: len(whole) // 2])
+    if damage == 'unnamed':
+        (step / 'last_checkpoint').write_text('')
+    if damage == 'both':
+        (step / 'epoch_1.pth').write_bytes(whole[:1000])
+    cfg, options = make_tiny_config(tiny_root, 'plop')
+    run_sequence(cfg, str(tmp_path), resume=True, options=options)
+    assert_equal_weights(weights(step / 'final.pth'), final)
+    finished = json.loads((step / 'finished.json').read_text())
+    assert finished['resumed'] == (damage != 'both')
+    assert not list(step.glob('*.part'))

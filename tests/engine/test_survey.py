@@ -79,7 +79,7 @@ def test_masks_are_scanned_once(config):
 def test_tiny_data(tiny_config):
     cfg, _ = tiny_config('ft')
     counts = [survey_images(step_config(cfg, s)).num_images for s in (0, 1)]
-    assert counts == [38, 19]
+    assert counts == [38, 20]
 
 
 def test_missing_validation_data_is_found_before_training(config):

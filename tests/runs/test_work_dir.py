@@ -1,6 +1,7 @@
 """The files of a run: where they are, and which of them count."""
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,37 @@ def test_summary(tmp_path):
     assert folder.read_summary() == expected
 
 
-def test_newest_checkpoint_of_a_moved_run(tmp_path):
+def names(step: StepDir) -> list[str]:
+    return [Path(path).name for path in step.checkpoints()]
+
+
+def test_checkpoints_of_a_moved_run_newest_first(tmp_path):
     step = StepDir(str(tmp_path))
-    assert step.last_checkpoint() is None
-    (tmp_path / 'last_checkpoint').write_text('/elsewhere/epoch_2.pth\n')
-    assert step.last_checkpoint() is None, 'the file itself is gone'
-    (tmp_path / 'epoch_2.pth').touch()
-    assert step.last_checkpoint() == str(tmp_path / 'epoch_2.pth')
+    assert step.checkpoints() == []
+    last = tmp_path / 'last_checkpoint'
+    last.write_text('/elsewhere/epoch_2.pth\n')
+    assert step.checkpoints() == [], 'the file itself is gone'
+    # Epoch 10 is of a run before, that was started again.
+    for time, name in enumerate(('epoch_10', 'epoch_1', 'epoch_2', 'final')):
+        (tmp_path / f'{name}.pth').touch()
+        os.utime(tmp_path / f'{name}.pth', (time, time))
+    assert names(step) == ['epoch_2.pth', 'epoch_1.pth', 'epoch_10.pth']
+    last.write_text('/elsewhere/epoch_1.pth')
+    assert names(step)[0] == 'epoch_1.pth', 'its successor may be half there'
+    for damaged in (b'', b'\xff\xfe/epo'):
+        last.write_bytes(damaged)
+        assert names(step)[0] == 'epoch_2.pth'
+
+
+def test_how_far_a_stopped_run_is(tmp_path):
+    folder = WorkDir(str(tmp_path))
+    assert folder.how_far().startswith(f'0 steps in {tmp_path} are finished: ')
+    (tmp_path / 'step_0').mkdir()
+    (tmp_path / 'step_0/finished.json').write_text('{}')
+    (tmp_path / 'step_1').mkdir()
+    (tmp_path / 'step_1/iter_20.pth').touch()
+    assert '1 steps in' in folder.how_far()
+    assert 'step 1 has iter_20.pth: the same' in folder.how_far()
 
 
 def test_logs_of_a_resumed_step(tmp_path):

@@ -1,6 +1,12 @@
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
+from helpers import CONFIGS, REPO
 
 from mmseg_rbc.tasks import Task
 from mmseg_rbc.utils.errors import is_ours, plain_errors
@@ -29,3 +35,34 @@ def test_all_tracebacks_on_request(monkeypatch):
         with plain_errors():
             Task.parse('x', 21)
     assert is_ours(info.value)
+
+
+@pytest.mark.parametrize(
+    'number, workers', [(signal.SIGTERM, 2), (signal.SIGINT, 0)]
+)
+def test_a_stopped_training_says_how_to_go_on(
+    tiny_root, tmp_path, number, workers
+):
+    config = CONFIGS / 'plop/plop_fcn-tiny_shapes-15-1-overlapped.py'
+    command = [sys.executable, str(REPO / 'tools/train.py'), str(config)]
+    command += ['--work-dir', str(tmp_path), '--cfg-options']
+    command += [f'continual.data_root={tiny_root}', 'crop_size=(32,32)']
+    command += [f'train_dataloader.num_workers={workers}']
+    command += ['default_hooks.checkpoint.interval=1']
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=dict(os.environ, OMP_NUM_THREADS='1'),
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / 'step_0/last_checkpoint').exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, out
+    assert 'Traceback' not in out
+    assert f'stopped: 0 steps in {tmp_path} are finished, step 0 has' in out
+    assert 'with --resume goes on from there' in out

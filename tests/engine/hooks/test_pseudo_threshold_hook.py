@@ -30,7 +30,7 @@ def start(tiny_run, tiny_config, tmp_path):
         torch.manual_seed(0)
         classifier = runner.model.teacher.decode_head.conv_seg
         classifier.weight.data.normal_()
-        assert len(runner.train_loop.dataloader.dataset) == 19
+        assert len(runner.train_loop.dataloader.dataset) == 20
         return runner
 
     return build
@@ -72,7 +72,7 @@ def medians(runner: Runner) -> list[float]:
 
 
 def test_every_image_counts_once(start):
-    """Also those of an incomplete last batch: 19 images, batches of 8."""
+    """Also those of an incomplete last batch: 20 images, batches of 8."""
     runner = start('plop')
     found = run_hook(runner)
     assert found == pytest.approx(medians(runner), rel=1e-4)
