@@ -31,9 +31,11 @@ ROOT = Path(__file__).parents[1]
 CONFIG = 'configs/{0}/{0}_fcn-tiny_shapes-15-1-overlapped.py'
 FIRST = 5
 SIZE = 32
-# The network gets a class each step, and counts vary a little: what ten steps
-# may add is allowed in any case.
+# The network gets a class each step.
 ALLOWED = dict(memory_kb=100, objects=100, files=0, threads=0, processes=0)
+# Allowed in any case: threads warm up their memory, and torch forgets shared
+# tensors by the hundred.
+SLACK = dict(memory_kb=4000, objects=1000)
 
 
 @HOOKS.register_module()
@@ -120,7 +122,7 @@ def growth(found: list[dict[str, int]]) -> list[str]:
         f'{key} grew from {first[key]} in step {FIRST} to {last[key]} in step '
         f'{FIRST + steps}, more than {allowed} a step'
         for key, allowed in ALLOWED.items()
-        if last[key] - first[key] > allowed * max(steps, 10)
+        if last[key] - first[key] > max(allowed * steps, SLACK.get(key, 0))
     ]
 
 

@@ -25,6 +25,7 @@ OPTIONS = [
     'optim_wrapper.optimizer.type=SGD',
     'optim_wrapper.optimizer.momentum=0.9',
     'schedule.later.lr=0.1',
+    'recipe.warmup_iters=0',
     'model.backbone.norm_eval=True',
     'model.decode_head.norm_cfg=None',
     'default_hooks.logger.interval=1',

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 PROJECT = osp.dirname(osp.dirname(osp.dirname(osp.abspath(__file__))))
 AGAIN_SECONDS = 3.0
@@ -34,8 +35,14 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM; data workers end quietly, as after Ctrl-C."""
 
 
-def _terminate(*_: object) -> None:
-    # Python ignores an exception in some places, such as callbacks of a fork.
+def _terminate(_: int, frame: FrameType | None) -> None:
+    # Python prints and ignores an exception in a callback of a fork, which is
+    # where it handles a signal that came while data workers were started.
+    inside = frame.f_globals.get('__name__') if frame else None
+    if inside in ('logging', 'threading', 'random'):
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        return
+    # There are other places where it is lost.
     signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     raise Terminated
 
