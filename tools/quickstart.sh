@@ -24,7 +24,7 @@ python tools/analysis_tools/browse_duplets.py \
 
 echo "2/4 training: FT, MiB, PLOP, RBC and Joint (about six minutes)"
 python tools/run_benchmark.py configs/{ft,mib,plop,rbc,joint}/*_"$benchmark.py" \
-    --work-dir "$out"
+    --work-dir "$out" --devices cpu cpu
 
 echo "3/4 context bias of the networks (log: $out/context_bias.log)"
 for method in ft mib plop rbc; do

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from mmseg_rbc.runs import WorkDir
+from mmseg_rbc.utils.cpu import threads_of_a_job
 
 from .config_parts import load_config
 from .digests import training_digests
@@ -109,7 +110,11 @@ def base_key(run: RunConfig) -> str:
 
 
 def job_command(
-    job: Job, device: str, train_tool: str, options: Sequence[str] = ()
+    job: Job,
+    device: str,
+    train_tool: str,
+    options: Sequence[str] = (),
+    threads: int = 1,
 ) -> tuple[list[str], dict[str, str]]:
     """Return command and environment of a job.
 
@@ -118,6 +123,7 @@ def job_command(
         device: ``cpu``, the number of a GPU, or several as in ``0,1``.
         train_tool: Path of ``tools/train.py``.
         options: ``KEY=VALUE`` for ``--cfg-options``.
+        threads: Of a job on the CPU.
     """
     on_cpu = device == 'cpu'
     environment = dict(
@@ -125,7 +131,9 @@ def job_command(
     )
     command = [sys.executable]
     tail: list[str] = []
-    if not on_cpu:
+    if on_cpu:
+        environment['OMP_NUM_THREADS'] = str(threads)
+    else:
         processes = len(device.split(','))
         if processes > 1:
             command += ['-m', 'torch.distributed.run', '--standalone']
@@ -239,6 +247,9 @@ def run_jobs(
     failed: list[Job] = []
     total = len(waiting)
     free = list(devices)
+    threads = threads_of_a_job(list(devices).count('cpu'))
+    if waiting and 'cpu' in devices:
+        say(f'each job on the CPU has {threads} threads (OMP_NUM_THREADS)')
     running: list[Process] = []
     try:
         while waiting or running:
@@ -248,7 +259,9 @@ def run_jobs(
                 say(f'{job.name}: left out, its step 0 failed')
             for job in [j for j in waiting if _can_start(j)][: len(free)]:
                 waiting.remove(job)
-                running.append(_start(job, free.pop(0), train_tool, options))
+                running.append(
+                    _start(job, free.pop(0), train_tool, options, threads)
+                )
                 say(
                     f'{job.name}: started on {running[-1].device}, log '
                     f'{job.folder.log}; {len(waiting)} of {total} wait'
@@ -280,9 +293,15 @@ def _lost_base(job: Job, failed: Sequence[Job]) -> bool:
 
 
 def _start(
-    job: Job, device: str, train_tool: str, options: Sequence[str]
+    job: Job,
+    device: str,
+    train_tool: str,
+    options: Sequence[str],
+    threads: int,
 ) -> Process:
-    command, environment = job_command(job, device, train_tool, options)
+    command, environment = job_command(
+        job, device, train_tool, options, threads
+    )
     os.makedirs(job.folder.path, exist_ok=True)
     with open(job.folder.log, 'a') as log:
         process = subprocess.Popen(

@@ -26,6 +26,8 @@ from mmengine.runner import BaseLoop, Runner
 from mmengine.utils.dl_utils import set_multi_processing
 from torch.nn.parallel import DistributedDataParallel
 
+from mmseg_rbc.utils.cpu import keep_freed_memory
+
 
 def add_launcher_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of MMSeg's tools that launchers use."""
@@ -61,6 +63,8 @@ def processes(
         env_cfg: Of the config, with ``mp_cfg`` and ``dist_cfg``.
     """
     os.environ.setdefault('LOCAL_RANK', str(local_rank))
+    if not _has_accelerator():
+        keep_freed_memory()
     if launcher != 'none' and not is_distributed():
         _start_processes(launcher, env_cfg)
     try:

@@ -58,6 +58,7 @@ def test_command():
     command, environment = job_command(first, 'cpu', 'train.py')
     assert '--launcher' not in command and '--init-from' not in command
     assert environment['CUDA_VISIBLE_DEVICES'] == '', 'no GPU for cpu'
+    assert environment['OMP_NUM_THREADS'] == '1'
     assert '--resume' in command
 
 
