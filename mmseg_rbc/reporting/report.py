@@ -1,8 +1,8 @@
 """One page about one or many continual runs, readable without a network.
 
 :func:`write_report` writes ``report.html`` with everything inside it, and
-beside it the figures as PNG and the numbers as CSV. The page is made by the
-template of that name, which escapes all text that comes from files.
+beside it the figures as PNG and the numbers as CSV and Markdown. The page is
+made by the template of that name, which escapes all text from files.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mmseg_rbc.utils.files import write_text
 
 from . import charts, sections
 from .csv_files import write_csv
+from .markdown import markdown_tables
 
 
 def write_report(
@@ -56,6 +57,7 @@ def write_report(
     benchmark = find_benchmark(runs)
     entries = sections.make_entries(experiments, *benchmark)
     write_csv(experiments, out_dir)
+    write_text(osp.join(out_dir, 'tables.md'), markdown_tables(experiments))
     page = _environment().get_template('report.html')
     text = page.render(
         title=title,

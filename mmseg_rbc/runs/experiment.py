@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -64,6 +65,24 @@ class Experiment:
                     }
                 )
         return over_seeds(means)
+
+    def lowest(self) -> dict[str, float]:
+        """Return the lowest values of all later steps and seeds.
+
+        Returns:
+            ``old_kept``, mIoU of old classes in per cent of that of step 0,
+            and IoU of ``background``; NaN without a later step.
+        """
+        kept, background = [math.nan], [math.nan]
+        for run in self.runs:
+            matrix, _ = known_matrix(run)
+            old = group_means(matrix, run.num_base)['old']
+            kept += (100 * old[1:] / old[0]).tolist()
+            background += matrix[0, 1:].tolist()
+        return dict(
+            old_kept=float(np.fmin.reduce(kept)),
+            background=float(np.fmin.reduce(background)),
+        )
 
     def curve(self) -> list[float]:
         """Return mIoU of all classes in each step, mean over seeds."""
