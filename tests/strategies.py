@@ -12,7 +12,7 @@ from mmseg.registry import MODELS
 from torch import Tensor
 
 from mmseg_rbc.models.outputs import Outputs
-from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.tasks import IGNORE_INDEX, Task
 
 SIDES = st.integers(1, 7)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -177,3 +177,15 @@ def cases(
         erased = target.where(target < num_old, IGNORE_INDEX)
         target = torch.cat([target, erased])
     return Case(outputs(num_old + num_new), outputs(num_old), target)
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> Task:
+    """Draw steps of any sizes and order; some classes may be in none."""
+    count = draw(st.integers(1, 12))
+    order = draw(st.permutations(range(1, count + 1)))
+    learned = order[: draw(st.integers(1, count))]
+    cuts = draw(st.sets(st.integers(1, count)))
+    ends = [*sorted(cut for cut in cuts if cut < len(learned)), len(learned)]
+    steps = [learned[a:b] for a, b in zip([0, *ends], ends)]
+    return Task.from_names(steps, [str(c) for c in range(count + 1)])
