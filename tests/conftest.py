@@ -26,7 +26,7 @@ settings.register_profile(
     database=None,
     deadline=None,
     print_blob=True,
-    max_examples=40,
+    max_examples=25,
 )
 settings.register_profile(
     'search',
