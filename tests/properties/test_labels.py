@@ -77,6 +77,19 @@ def test_a_higher_threshold_accepts_no_less(case, low, data):
         assert (many[background] != IGNORE_INDEX).all()
 
 
+@given(case=cases())
+def test_accepted_is_what_is_below_the_threshold(case):
+    """A threshold that is the entropy of a pixel does not accept it."""
+    logits = case.teacher.logits.detach().movedim(1, 0)
+    entropy = normalized_entropy(logits, case.num_seen)
+    threshold = entropy.median()
+    labeler = MODELS.build(dict(type='EntropyPseudoLabeler'))
+    labeler.thresholds = threshold.repeat(case.num_old)
+    background = torch.zeros_like(case.target)
+    refined, _ = labeler(case.teacher, background, case.num_seen)
+    assert torch.equal(refined != IGNORE_INDEX, entropy < threshold)
+
+
 @given(case=cases(), seed=SEEDS)
 def test_entropy_of_plop(case, seed):
     """At most 1 / (O ln K), at equal logits; classes are alike."""

@@ -19,6 +19,7 @@ from model_cases import network, trained_network
 from strategies import SEEDS, generator, label_maps
 from torch import Tensor, nn
 
+from mmseg_rbc.models.outputs import run_network
 from mmseg_rbc.models.regularizers import ImportanceState
 from mmseg_rbc.tasks import IGNORE_INDEX
 
@@ -151,3 +152,23 @@ def test_void_costs_nothing_and_order_does_not_matter(
     other = step_losses(model, name, shuffled, torch.float32)
     for key, value in straight.items():
         torch.testing.assert_close(other[key], value, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize('name', ['rbc', 'rbc-released'])
+@few
+@given(batch=batches())
+def test_refined_labels_of_both_views(students, name, batch):
+    """The erased view has the labels of the full one where it was kept."""
+    model, (images, target) = students(name), batch
+    keep = target < OLD
+    erased = target.where(keep, IGNORE_INDEX)
+    inputs = torch.cat([images, images * keep[:, None]])
+    teacher = run_network(model.teacher, inputs, 2)
+    refined, weight = model.refine(teacher, torch.cat([target, erased]))
+    full, other = refined.chunk(2)
+    assert torch.equal(full[~keep], target[~keep])
+    assert torch.equal(other, full.where(keep, IGNORE_INDEX))
+    eta_beta, beta = weight.expand_as(refined).chunk(2)
+    assert torch.equal(beta, beta[:, :1, :1].expand_as(beta))
+    assert beta.min() >= 0 and beta.max() <= 1
+    assert (eta_beta >= beta).all() and eta_beta.max() <= 1.5
