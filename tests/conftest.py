@@ -10,12 +10,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import make_tiny_config
+from hypothesis import settings
 from mmengine.registry import init_default_scope
 from PIL import Image
 
 import mmseg_rbc  # noqa: F401
 from mmseg_rbc.datasets.shapes import make_shapes
 from mmseg_rbc.engine import run_sequence
+
+# The same examples in every run, so that no run fails by chance.
+# --hypothesis-profile=search draws others, and more of them.
+settings.register_profile(
+    'repeat',
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    max_examples=25,
+)
+settings.register_profile(
+    'search',
+    settings.get_profile('repeat'),
+    derandomize=False,
+    max_examples=500,
+)
+settings.load_profile('repeat')
 
 
 def pytest_collection_finish() -> None:

@@ -5,7 +5,8 @@ from helpers import REPO, TESTS
 PACKAGE = REPO / 'mmseg_rbc'
 # One line.
 WITHOUT_TESTS = {'version.py'}
-# Tests of whole runs, of files that are no modules, and of tools.
+# Tests of whole runs, of files that are no modules, of properties that
+# several modules share, and of tools.
 OF_NO_MODULE = {
     'test_configs.py',
     'test_docs.py',
@@ -15,6 +16,16 @@ OF_NO_MODULE = {
     'test_model_index.py',
     'test_networks.py',
     'test_processes.py',
+    'properties/test_crops.py',
+    'properties/test_distances.py',
+    'properties/test_finite.py',
+    'properties/test_labels.py',
+    'properties/test_pixel_losses.py',
+    'properties/test_regularizers.py',
+    'properties/test_segmentor.py',
+    'properties/test_splits.py',
+    'properties/test_tasks.py',
+    'properties/test_thresholds.py',
     'security/test_embedded_configs.py',
     'security/test_other_files.py',
     'security/test_pickles.py',

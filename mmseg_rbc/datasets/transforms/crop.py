@@ -78,7 +78,7 @@ class RandomResizedCrop(BaseTransform):
             ratio = math.exp(np.random.uniform(*log_ratios))
             width = round(math.sqrt(area * ratio))
             height = round(math.sqrt(area / ratio))
-            if width <= image_width and height <= image_height:
+            if 0 < width <= image_width and 0 < height <= image_height:
                 top = np.random.randint(image_height - height + 1)
                 left = np.random.randint(image_width - width + 1)
                 return top, left, height, width

@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from mmseg_rbc.models.classifier import fold_new_logits
 from mmseg_rbc.models.outputs import Outputs
 
+# Norm of the squares of features that are 0 but for rounding.
+SILENT = 1e-12
+
 
 def local_pod_embedding(
     feature: Tensor, scales: Sequence[int] = (1, 2, 4)
@@ -53,7 +56,8 @@ def local_pod_distance(
         teacher: A', the same shape.
         relative: Whether the distance of each image is divided by
             ``|| phi(A'^2) ||_2``, so that it depends neither on the size of
-            the map nor on the scale of the features.
+            the map nor on the scale of the features. An image on which the
+            teacher's layer is silent has no such scale and counts as 0.
     """
     square = teacher.float() ** 2
     difference = square - student.float() ** 2
@@ -61,7 +65,7 @@ def local_pod_distance(
     norm = torch.linalg.vector_norm(local_pod_embedding(difference), dim=1)
     if relative:
         own = torch.linalg.vector_norm(local_pod_embedding(square), dim=1)
-        norm = norm / own.clamp(min=torch.finfo(own.dtype).tiny)
+        norm = norm / own.masked_fill(own < SILENT, math.inf)
     return norm.mean()
 
 
@@ -105,7 +109,8 @@ class LocalPODLoss(nn.Module):
             (student.embedding, teacher.embedding),
         ]
         distances = [local_pod_distance(*p, self.relative) for p in pairs]
-        folded = fold_new_logits(student.small_logits, num_old)
+        # In float16 the sum of large logits would be infinite.
+        folded = fold_new_logits(student.small_logits.float(), num_old)
         total = self.weight * sum(distances)
         total = total + self.logits_weight * local_pod_distance(
             folded, teacher.small_logits, self.relative

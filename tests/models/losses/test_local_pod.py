@@ -126,3 +126,15 @@ def test_relative_distance_of_a_silent_teacher_is_finite():
     same = local_pod_distance(0 * student, torch.zeros(1, 2, 4, 4), True)
     same.backward()
     assert same == 0 and torch.isfinite(student.grad).all()
+    other = local_pod_distance(9 * student, torch.zeros(1, 2, 4, 4), True)
+    (gradient,) = torch.autograd.grad(other, student)
+    assert other == 0 and not gradient.any()
+
+
+def test_large_logits_of_float16_are_folded_in_float32():
+    student, teacher = outputs(7), outputs(4, seed=1)
+    student.small_logits = torch.full((2, 7, 5, 7), 3e4, dtype=torch.float16)
+    loss = MODELS.build(dict(type='LocalPODLoss', weight=0, logits_weight=1))
+    found = loss(student, teacher, None)
+    student.small_logits = student.small_logits.float()
+    assert found == loss(student, teacher, None) and found < math.inf
