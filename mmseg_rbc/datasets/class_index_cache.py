@@ -14,7 +14,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from mmengine.logging import print_log
 
-from mmseg_rbc.utils.files import replacing
+from mmseg_rbc.utils.files import remove_parts, replacing
 
 # What numpy and zipfile raise for a damaged file.
 _DAMAGE = (
@@ -103,6 +103,7 @@ class ClassIndexCache:
             except OSError:
                 continue
             try:
+                remove_parts(*osp.split(place))
                 yield
             finally:
                 lock.release()
