@@ -28,9 +28,8 @@ from helpers import (
 from mmseg_rbc.datasets.shapes import make_shapes
 
 CONFIG = CONFIGS / 'ewc/ewc_fcn-tiny_shapes-15-1-overlapped.py'
-KILOBYTE = 1024
 # Between config and logs of a step, and its checkpoints.
-LIMIT = 500 * KILOBYTE
+LIMIT = 500_000
 MOUNTED = """
 set -u
 mount --bind "$DATA" "$DATA" && mount -o remount,ro,bind "$DATA" || exit 77
@@ -180,7 +179,7 @@ def test_full_disk_then_read_only_disk_and_read_only_data(
     # Nobody has scanned it yet.
     data = tmp_path / 'data'
     make_shapes(str(data), 40, 6, size=(48, 64))
-    places = dict(DATA=str(data), RUN=str(run), KEPT=str(kept), SIZE='9m')
+    places = dict(DATA=str(data), RUN=str(run), KEPT=str(kept), SIZE='2500k')
     script = [*unshare(), 'bash', '-c', MOUNTED, 'mounted']
     done = subprocess.run(
         [*script, *command(data, run)],
