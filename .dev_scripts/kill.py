@@ -64,7 +64,8 @@ val_dataloader = dict(dataset=dict(ann_file='val.txt'))
 CHANGES = ('os.rename', 'os.remove', 'os.mkdir')
 # Times and process ids in names.
 VARYING = re.compile(r'\d{8}_\d{6}|\.\d+(?=\.part)')
-UNCOMPARED = ('seconds', 'resumed', 'resumed_with', 'peak_memory_mb')
+# Others may work on the repository meanwhile.
+UNCOMPARED = ('seconds', 'resumed', 'resumed_with', 'peak_memory_mb', 'git')
 
 
 class Case:
@@ -222,7 +223,7 @@ def differences(case: Case, expected: dict[str, Any]) -> list[str]:
     return bad + [str(path) for path in case.files.rglob('*.part')]
 
 
-def test_method(folder: Path, method: str, kills: int, at: str) -> list[str]:
+def kill_method(folder: Path, method: str, kills: int, at: str) -> list[str]:
     """Kill runs of a method in all ways; return what differs."""
     whole = Case(folder, method)
     begin = time.monotonic()
@@ -262,7 +263,7 @@ def main() -> int:
     for method in args.methods:
         with tempfile.TemporaryDirectory() as folder:
             case = Path(folder) / 'case'
-            bad += test_method(case, method, args.kills, args.at)
+            bad += kill_method(case, method, args.kills, args.at)
     print('some runs ended otherwise' if bad else 'all runs ended alike')
     return len(bad)
 

@@ -87,6 +87,8 @@ def results(work_dir: Path) -> dict[str, dict]:
     names = ('step_0/final.pth', 'step_1/final.pth')
     found = {name: weights(work_dir / name) for name in names}
     metrics = json.loads((work_dir / 'step_1/metrics.json').read_text())
+    # Others may work on the repository meanwhile.
+    metrics.pop('git')
     return dict(found, metrics=metrics)
 
 

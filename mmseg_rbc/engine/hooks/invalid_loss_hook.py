@@ -13,9 +13,11 @@ from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 
+# A step that is resumed keeps its learning rate.
 ADVICE = (
-    'look at the images, lower the learning rate or clip gradients, then '
-    'continue with --resume from the last checkpoint'
+    'look at the images; clip gradients and continue with --resume from the '
+    'last checkpoint, or lower the learning rate and run the step again '
+    'without --resume'
 )
 MAX_NAMES = 16
 

@@ -63,8 +63,8 @@ def test_invalid_loss_raises_at_once(value):
     with pytest.raises(
         FloatingPointError,
         match=rf"^step 3: the loss is not finite \({{'loss_ce': {value}}}\) "
-        'in epoch 2, iteration 12, on the images a.jpg: look at the images, '
-        'lower the learning rate',
+        'in epoch 2, iteration 12, on the images a.jpg: look at the images; '
+        'clip gradients',
     ):
         after(dict(GOOD, loss_ce=torch.tensor(value)))
 
@@ -126,4 +126,5 @@ def test_the_tool_says_it_without_a_traceback(tiny_root, tmp_path):
     assert 'Traceback' not in printed
     last = printed.strip().splitlines()[-1]
     assert last.startswith('error: step 0: the loss is not finite (')
-    assert last.endswith('continue with --resume from the last checkpoint')
+    assert ', on the images shapes_0' in last
+    assert last.endswith('and run the step again without --resume')
