@@ -33,7 +33,7 @@ def replacing(path: str) -> Iterator[str]:
             os.remove(part)
         if isinstance(error, OSError) and error.errno:
             # What fails to write, unlike what fails to open, has no name.
-            error.filename, error.filename2 = path, None
+            error.filename = path
         raise
 
 
