@@ -1,6 +1,6 @@
 """Kill a short sequence at every write and at random, and compare its end.
 
-    python .dev_scripts/kill.py                # RBC and EWC, four minutes of CPU
+    python .dev_scripts/kill.py      # RBC and EWC, minutes
     python .dev_scripts/kill.py --methods ewc --kills 1 --at 'rename .*final'
 
 First ``tools/train.py`` runs undisturbed: three steps, with data of its own
