@@ -11,6 +11,8 @@ OF_NO_MODULE = {
     'test_configs.py',
     'test_docs.py',
     'test_end_to_end.py',
+    'test_faults.py',
+    'test_kill.py',
     'test_layout.py',
     'test_methods.py',
     'test_model_index.py',

@@ -19,6 +19,7 @@ from mmseg_rbc.engine.launch import add_launcher_arguments, processes
 from mmseg_rbc.reporting.tables import summary_table
 from mmseg_rbc.runs import WorkDir
 from mmseg_rbc.utils.errors import plain_errors, stoppable
+from mmseg_rbc.utils.faults import explained_faults
 
 
 def parse_args() -> argparse.Namespace:
@@ -87,7 +88,8 @@ def train(args: argparse.Namespace) -> None:
     default = f'work_dirs/{config_name(args.config)}'
     work_dir = args.work_dir or cfg.get('work_dir') or default
     group = processes(args.launcher, args.local_rank, cfg.get('env_cfg', {}))
-    with stoppable(WorkDir(work_dir).how_far), group:
+    how_far = WorkDir(work_dir).how_far
+    with explained_faults(how_far), stoppable(how_far), group:
         results = run_sequence(
             cfg,
             work_dir,

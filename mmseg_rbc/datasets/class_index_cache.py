@@ -14,7 +14,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from mmengine.logging import print_log
 
-from mmseg_rbc.utils.files import replacing
+from mmseg_rbc.utils.files import remove_parts, replacing
 
 # What numpy and zipfile raise for a damaged file.
 _DAMAGE = (
@@ -75,13 +75,14 @@ class ClassIndexCache:
             index: ``(n, columns)`` bool, the first n rows.
         """
         key = np.frombuffer(self._key, np.uint8)
-        for place in self._places:
+        for place, other in zip(self._places, (*self._places[1:], None)):
             try:
                 with replacing(place) as part, open(part, 'wb') as file:
                     np.savez(file, key=key, bits=np.packbits(index, axis=1))
                 return
             except OSError as error:
-                message = f'the cache {place} is not written: {error}'
+                message = f'the cache {place} is not written: {error}; '
+                message += f'trying {other}' if other else 'going on without'
                 print_log(message, 'current', logging.WARNING)
 
     @contextmanager
@@ -103,6 +104,7 @@ class ClassIndexCache:
             except OSError:
                 continue
             try:
+                remove_parts(*osp.split(place))
                 yield
             finally:
                 lock.release()

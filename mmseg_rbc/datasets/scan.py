@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -95,5 +97,12 @@ def _scan_chunks(
     # Threads do not help (Pillow holds the interpreter lock). Fork is what
     # DataLoader does on Linux; these workers touch neither torch nor locks.
     method = 'fork' if sys.platform == 'linux' else None
-    with multiprocessing.get_context(method).Pool(workers) as pool:
-        yield from pool.imap(look, chunks)
+    # Not multiprocessing.Pool, which waits for ever if a worker dies. Workers
+    # end at SIGTERM, without the sentence of the main process.
+    with ProcessPoolExecutor(
+        workers,
+        multiprocessing.get_context(method),
+        initializer=signal.signal,
+        initargs=(signal.SIGTERM, signal.SIG_DFL),
+    ) as pool:
+        yield from pool.map(look, chunks)

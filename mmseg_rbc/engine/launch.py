@@ -8,6 +8,7 @@ import gc
 import inspect
 import logging
 import os
+import os.path as osp
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ import torch
 import torch.distributed.nn
 from mmengine.config import Config
 from mmengine.device import get_device
-from mmengine.dist import init_dist, is_distributed
+from mmengine.dist import init_dist, is_distributed, is_main_process
 from mmengine.logging import MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
@@ -27,6 +28,7 @@ from mmengine.utils.dl_utils import set_multi_processing
 from torch.nn.parallel import DistributedDataParallel
 
 from mmseg_rbc.utils.cpu import keep_freed_memory
+from mmseg_rbc.utils.files import replacing
 
 
 def add_launcher_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +144,8 @@ class BriefRunner(Runner):
     """A Runner whose screen shows the training, and whose file all.
 
     At its start a Runner dumps environment, config and hooks, hundreds of
-    lines a step: they are only in the log file.
+    lines a step: they are only in the log file. Its checkpoints are whole or
+    absent.
     """
 
     def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
@@ -152,6 +155,17 @@ class BriefRunner(Runner):
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(_is_no_dump)
         return logger
+
+    def save_checkpoint(
+        self, out_dir: str, filename: str, *args: Any, **kwargs: Any
+    ) -> None:
+        """Save a checkpoint, atomically if it is on this machine."""
+        if not (is_main_process() and osp.isdir(out_dir)):
+            super().save_checkpoint(out_dir, filename, *args, **kwargs)
+            return
+        with replacing(osp.join(out_dir, filename)) as part:
+            name = osp.basename(part)
+            super().save_checkpoint(out_dir, name, *args, **kwargs)
 
 
 def _is_no_dump(record: logging.LogRecord) -> bool:

@@ -235,6 +235,7 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
     found = [read_finished(folder, step, run) for step in steps]
     finished = [done for done in found if done]
     if is_main_process():
+        remove_parts(folder.path)
         change = load_run(folder.path).context_change()
         folder.write_summary(str(run.task), len(steps), finished, change)
     barrier()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os.path as osp
 from collections.abc import Mapping
 from typing import Any
@@ -31,8 +32,12 @@ def load_checkpoint(
 
 def save_checkpoint(content: Mapping[str, Any], path: str) -> None:
     """Save a checkpoint atomically."""
-    with replacing(path) as part:
-        torch.save(dict(content), part)
+    # By way of memory, as MMEngine does it: errors of a disk would be lost in
+    # those of torch.
+    buffer = io.BytesIO()
+    torch.save(dict(content), buffer)
+    with replacing(path) as part, open(part, 'wb') as file:
+        file.write(buffer.getbuffer())
 
 
 def network_only(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def plain_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError, FloatingPointError) as error:
         if os.environ.get('MMSEG_RBC_TRACEBACK') or not is_ours(error):
             raise
         raise SystemExit(f'error: {error}') from None

@@ -21,22 +21,30 @@ def replacing(path: str) -> Iterator[str]:
 
     Yields:
         The path to write to. It takes the place of ``path`` at the end, and
-        is removed after an error.
+        is removed after an error. An error of the disk names ``path``.
     """
     os.makedirs(osp.dirname(osp.abspath(path)), exist_ok=True)
     part = f'{path}.{os.getpid()}.part'
     try:
         yield part
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.remove(part)
+        if isinstance(error, OSError) and error.errno:
+            # What fails to write, unlike what fails to open, has no name.
+            error.filename = path
         raise
 
 
-def remove_parts(folder: str) -> None:
-    """Remove what a killed run was writing into a folder."""
-    for path in glob(osp.join(escape(folder), '*.part')):
+def remove_parts(folder: str, name: str = '') -> None:
+    """Remove what a killed run was writing into a folder.
+
+    Args:
+        folder: The folder.
+        name: Of the file that it was writing; any by default.
+    """
+    for path in glob(osp.join(escape(folder), f'{escape(name)}*.part')):
         with suppress(OSError):
             os.remove(path)
 

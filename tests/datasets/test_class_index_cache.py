@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from mask_files import cache_files, expected_index, start_scan, write_masks
+from mmengine.logging import MMLogger
 from PIL import Image
 
 from mmseg_rbc.datasets.class_index import load_class_index
@@ -119,10 +120,31 @@ def test_others_wait_for_the_process_that_scans(tmp_path):
     assert not list(tmp_path.glob(f'{CACHE_FOLDER}/*.part'))
 
 
-def test_unwritable_cache_costs_no_run(tmp_path, monkeypatch):
+def test_unwritable_cache_costs_no_run(tmp_path, monkeypatch, capsys):
+    MMLogger.get_instance('unwritable', log_level='INFO')
     (tmp_path / CACHE_FOLDER).write_text('')
     (tmp_path / 'file').write_text('')
     monkeypatch.setenv('MMSEG_RBC_CACHE', str(tmp_path / 'file'))
     paths = write_masks(tmp_path, 3)
     index = load_class_index(paths)
     np.testing.assert_array_equal(index, expected_index(paths))
+    lines = ''.join(capsys.readouterr()).splitlines()
+    said = [line for line in lines if 'is not written' in line]
+    assert len(said) == 2, said
+    assert f'; trying {tmp_path / "file"}/' in said[0]
+    assert said[1].endswith('; going on without')
+
+
+def test_part_of_a_killed_process_is_removed(tmp_path):
+    """Of this list; another process may be writing that of another."""
+    paths = write_masks(tmp_path, 3)
+    load_class_index(paths)
+    (cache,) = cache_files(tmp_path)
+    mine, other = (
+        cache.with_name(f'{name}.npz.77.part') for name in (cache.stem, 'x')
+    )
+    for path in (mine, other):
+        path.write_text('half')
+    cache.unlink()
+    load_class_index(paths)
+    assert other.exists() and not mine.exists()

@@ -164,3 +164,20 @@ def test_skipped_files(write_data, capsys):
         assert data.num_skipped == number
     assert build(root, skip_unreadable=True, step=1).num_skipped == 2
     assert 'left out: image ' in ''.join(capsys.readouterr())
+
+
+def test_damage_inside_a_jpeg_is_decoded_without_a_word(pair):
+    """What docs/faults.md says of it: the format has no checksum."""
+    whole = bytearray(jpeg((64, 64)))
+    damaged = bytearray(whole)
+    middle = len(damaged) // 2
+    damaged[middle : middle + 8] = bytes(8)
+    image, mask = pair(bytes(damaged), png((64, 64)))
+    assert pair_problem(image, mask) is None
+    found, expected = (
+        mmcv.imfrombytes(bytes(content)).astype(int)
+        for content in (damaged, whole)
+    )
+    is_wrong = (found != expected).any(2)
+    assert found.shape == expected.shape and not is_wrong[:8].any()
+    assert is_wrong.mean() > 0.1, 'from the damage on'

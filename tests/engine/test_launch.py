@@ -1,6 +1,7 @@
 """Process groups, launcher options, and what a Runner shows on the screen."""
 
 import argparse
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -160,3 +161,26 @@ def test_closed_runner_leaves_nothing_open(tiny_config, tmp_path):
     assert runner.val_loop.dataloader is None
     for kind in (MMLogger, MessageHub, Visualizer, type(runner.visualizer)):
         assert not kind.check_instance_created(name)
+
+
+def test_checkpoints_are_whole_or_absent(tiny_config, tmp_path):
+    """A kernel that refuses large files is as good as a full disk."""
+    cfg, options = tiny_config('ft')
+    cfg = step_config(cfg, 0, str(tmp_path), options=options)
+    cfg.experiment_name = f'atomic_{tmp_path.name}'
+    runner = build_runner(cfg)
+    assert len(runner.build_train_loop(cfg.train_cfg).dataloader) > 1
+    small = dict(save_optimizer=False, save_param_scheduler=False)
+    runner.save_checkpoint(str(tmp_path), 'a.pth', **small)
+    whole = (tmp_path / 'a.pth').read_bytes()
+    assert torch.load(tmp_path / 'a.pth', weights_only=True)['state_dict']
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"large: '.*/a\.pth'$"):
+            runner.save_checkpoint(str(tmp_path), 'a.pth', **small)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (tmp_path / 'a.pth').read_bytes() == whole
+    assert not list(tmp_path.glob('*.part'))
+    close_runner(runner)

@@ -31,13 +31,16 @@ def test_versions_are_those_that_run():
     reason='the memory of a GPU, or of another system',
 )
 def test_peak_memory_is_in_megabytes():
-    """No less than the kernel's mark, and no more than there is."""
+    """No less than the kernel's mark, and no more than there is.
+
+    Both counters of the kernel lag a little, each in its own way.
+    """
     with open('/proc/self/status') as file:
         kilobytes = next(
             int(line.split()[1]) for line in file if line.startswith('VmHWM')
         )
     page, pages = os.sysconf('SC_PAGE_SIZE'), os.sysconf('SC_PHYS_PAGES')
-    assert kilobytes // 2**10 <= peak_memory() < page * pages // 2**20
+    assert kilobytes // 2**10 - 4 <= peak_memory() < page * pages // 2**20
 
 
 def test_environment_is_complete():

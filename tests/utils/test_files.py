@@ -8,6 +8,7 @@ import pytest
 from mmseg_rbc.utils.files import (
     check_files,
     missing_files,
+    remove_parts,
     replacing,
     write_json,
     write_text,
@@ -70,3 +71,16 @@ def test_missing_files_are_counted(tmp_path):
         match=r'mask .*b\.png does not exist \(2 of the 3 masks of list.txt',
     ):
         check_files(paths, 'mask', 'list.txt')
+
+
+def test_parts_of_one_file_or_of_all(tmp_path):
+    names = ('a.npz.1.part', 'a.npz.22.part', 'b[1].npz.3.part', 'c.npz')
+    for name in names:
+        (tmp_path / name).write_text('')
+    remove_parts(str(tmp_path), 'a.npz')
+    assert sorted(os.listdir(tmp_path)) == ['b[1].npz.3.part', 'c.npz']
+    remove_parts(str(tmp_path), 'b[1].npz')
+    assert os.listdir(tmp_path) == ['c.npz']
+    (tmp_path / 'd.part').write_text('')
+    remove_parts(str(tmp_path))
+    assert os.listdir(tmp_path) == ['c.npz']

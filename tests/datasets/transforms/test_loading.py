@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 from mmseg.registry import TRANSFORMS
@@ -70,3 +72,15 @@ def test_table_equals_the_map_for_all_values():
 def test_bad_masks(load, mask, sentence):
     with pytest.raises(ValueError, match=sentence):
         load(mask, (2, 2))
+
+
+def test_mask_damaged_in_the_middle(load):
+    """One byte: the sum of its block is wrong."""
+    noise = np.random.default_rng(0).integers(2, size=(64, 64))
+    file = io.BytesIO()
+    Image.fromarray(noise.astype(np.uint8)).save(file, 'PNG')
+    content = bytearray(file.getvalue())
+    assert load(bytes(content))['gt_seg_map'].max() == 3
+    content[len(content) // 2] ^= 255
+    with pytest.raises(ValueError, match=r'm\.png cannot be decoded \('):
+        load(bytes(content))
