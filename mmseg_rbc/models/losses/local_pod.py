@@ -55,6 +55,13 @@ def local_pod_distance(
             ``|| phi(A'^2) ||_2``, so that it depends neither on the size of
             the map nor on the scale of the features.
     """
+    # Image by image: squares of the whole batch take its memory thrice.
+    pairs = zip(student.split(1), teacher.split(1))
+    return torch.cat([_distance(a, b, relative) for a, b in pairs]).mean()
+
+
+def _distance(student: Tensor, teacher: Tensor, relative: bool) -> Tensor:
+    """Return ``(B,)`` distances of images."""
     square = teacher.float() ** 2
     difference = square - student.float() ** 2
     # The gradient of vector_norm at 0 is 0, not NaN.
@@ -62,7 +69,7 @@ def local_pod_distance(
     if relative:
         own = torch.linalg.vector_norm(local_pod_embedding(square), dim=1)
         norm = norm / own.clamp(min=torch.finfo(own.dtype).tiny)
-    return norm.mean()
+    return norm
 
 
 @MODELS.register_module()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,7 +44,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         loss(): student ── run_network ──> Outputs
                 teacher ── run_network ──> Outputs        (from step 1 on)
                 refine():    target, weight from pseudo-labels and balance
-                criterion    (student logits, target, weight)
+                criterion    (student outputs, target, weight)
                 each loss    (student outputs, teacher outputs, target)
 
     In evaluation, and in what a checkpoint holds, it is the stock class.
@@ -268,10 +269,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     ) -> dict[str, Tensor]:
         """Apply the criterion to the decode head and auxiliary heads."""
         factor, *factors = self._loss_weights
-        loss = self.criterion(student.logits, target, weight, num_old)
+        loss = self.criterion(student, target, weight, num_old)
         losses = {'loss_ce': factor * loss}
         for i, head in enumerate(self.auxiliary_heads):
-            logits = student.resize(head(student.head_inputs))
-            loss = self.criterion(logits, target, weight, num_old)
+            outputs = replace(student, small_logits=head(student.head_inputs))
+            loss = self.criterion(outputs, target, weight, num_old)
             losses[f'aux_{i}.loss_ce'] = factors[i] * loss
         return losses
