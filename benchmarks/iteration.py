@@ -51,6 +51,7 @@ def build_model(cfg: Config) -> IncrementalEncoderDecoder:
     parts = dict(backbone=cfg.model.backbone, decode_head=head)
     state = MODELS.build(dict(parts, type='EncoderDecoder')).state_dict()
     hide_module(model, 'teacher', build_teacher(parts, state, num_old))
+    model.is_init = True
     if model.pseudo_labeler is not None:
         model.pseudo_labeler.thresholds = torch.full((num_old,), 0.01)
     return model.train()

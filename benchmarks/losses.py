@@ -54,20 +54,31 @@ def peak_memory(function: Callable[[], object]) -> int:
     return int(max(np.cumsum([size for _, size in sorted(changes)])))
 
 
+def method_config(name: str) -> Config:
+    """Return the parts of a method that the segmentor has."""
+    method = Config.fromfile(METHODS / f'{name}.py').method
+    for key in ('base_criterion', 'erase', 'importance', 'joint'):
+        method.pop(key, None)
+    return method
+
+
+def number_of_views(name: str) -> int:
+    """Return 2 if a method has duplets."""
+    erase = Config.fromfile(METHODS / f'{name}.py').method.get('erase')
+    return 2 if erase else 1
+
+
 def build_model(
     name: str, num_old: int, num_seen: int
 ) -> IncrementalEncoderDecoder:
     """Build a method; its network, which does not run, has few weights."""
-    method = Config.fromfile(METHODS / f'{name}.py').method
-    for key in ('base_criterion', 'erase', 'importance', 'joint'):
-        method.pop(key, None)
     small = dict(in_channels=8, channels=4, num_classes=num_seen)
     model = MODELS.build(
         dict(
             type='IncrementalEncoderDecoder',
             backbone=dict(type='ResNet', depth=18, base_channels=4),
             decode_head=dict(type='FCNHead', in_index=1, **small),
-            method=method,
+            method=method_config(name),
             previous=dict(num_classes=num_old),
         )
     )
@@ -114,7 +125,7 @@ class Case:
         self, name: str, num_old: int, num_seen: int, images: int, size: int
     ) -> None:
         torch.manual_seed(0)
-        views = 2 if name.startswith('rbc') and name != 'rbc-balance' else 1
+        views = number_of_views(name)
         self.model = build_model(name, num_old, num_seen)
         self.target = make_target(images, size, views, num_old, num_seen)
         self.student = make_outputs(num_seen, images, size, views)

@@ -11,6 +11,7 @@ OF_NO_MODULE = {
     'test_docs.py',
     'test_end_to_end.py',
     'test_layout.py',
+    'test_loss_costs.py',
     'test_methods.py',
     'test_model_index.py',
     'test_networks.py',
