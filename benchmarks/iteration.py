@@ -2,8 +2,7 @@
 
 The bare work is a forward and backward pass of the student with plain cross
 entropy and a forward pass of the teacher, on the same images, in the same
-process. The memory is the peak of what the losses allocate, in units of one
-full-size tensor of student logits.
+process. For the memory of the losses see losses.py.
 """
 
 import argparse
@@ -52,6 +51,7 @@ def build_model(cfg: Config) -> IncrementalEncoderDecoder:
     parts = dict(backbone=cfg.model.backbone, decode_head=head)
     state = MODELS.build(dict(parts, type='EncoderDecoder')).state_dict()
     hide_module(model, 'teacher', build_teacher(parts, state, num_old))
+    model.is_init = True
     if model.pseudo_labeler is not None:
         model.pseudo_labeler.thresholds = torch.full((num_old,), 0.01)
     return model.train()
@@ -78,52 +78,6 @@ def timed(function: Callable[[], object]) -> float:
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
-
-
-def peak_memory(function: Callable[[], object]) -> int:
-    """Return the peak of what a function allocates, in bytes (CPU)."""
-    with torch.profiler.profile(profile_memory=True) as profile:
-        function()
-    events = profile.profiler.kineto_results.events()
-    changes = [
-        (event.start_ns(), event.nbytes())
-        for event in events
-        if event.name() == '[memory]'
-    ]
-    return int(max(np.cumsum([size for _, size in sorted(changes)])))
-
-
-def peaks_of_losses(
-    model: IncrementalEncoderDecoder,
-    inputs: torch.Tensor,
-    samples: list[SegDataSample],
-) -> tuple[float, float]:
-    """Return the peaks of all losses and of plain CE, in logit tensors.
-
-    Student and teacher have run; counted is what refinement, criterion and
-    losses allocate, with their backward pass to small logits and features.
-    """
-    views = 1 + (samples[-1].metainfo['view'] == 'erased')
-    with torch.no_grad():
-        student = run_network(model, inputs, views)
-        teacher = run_network(model.teacher, inputs, views)
-    student.small_logits.requires_grad_()
-    student.embedding.requires_grad_()
-    unit = student.logits.detach().numel() * 4
-    target = torch.cat([s.gt_sem_seg.data for s in samples])
-
-    def losses() -> None:
-        refined, weight = model.refine(teacher, target)
-        num_old = teacher.small_logits.shape[1]
-        total = model.criterion(student.logits, refined, weight, num_old)
-        for loss in model.losses.values():
-            total = total + loss(student, teacher, refined)
-        total.backward(retain_graph=True)
-
-    def plain() -> None:
-        pixel_cross_entropy(student.logits, target).backward()
-
-    return peak_memory(losses) / unit, peak_memory(plain) / unit
 
 
 def main() -> None:
@@ -163,11 +117,6 @@ def main() -> None:
     print(
         f'{args.images} image(s) x {views} view(s) of {args.size}x{args.size}'
         f': method {a:.2f} s, bare work {b:.2f} s, ratio {a / b:.3f}'
-    )
-    ours, plain = peaks_of_losses(model, inputs, samples)
-    print(
-        f'peak memory of the losses: {ours:.2f} logit tensors (plain cross '
-        f'entropy alone: {plain:.2f})'
     )
 
 

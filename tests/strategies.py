@@ -67,8 +67,7 @@ class Case:
         """Evaluate one of :data:`LOSSES` as the segmentor does."""
         module = MODELS.build(LOSSES[name])
         if name in CRITERIA:
-            logits = self.student.logits
-            return module(logits, self.target, weight, self.num_old)
+            return module(self.student, self.target, weight, self.num_old)
         return module(self.student, self.teacher, self.target)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:

@@ -14,6 +14,7 @@ OF_NO_MODULE = {
     'test_faults.py',
     'test_kill.py',
     'test_layout.py',
+    'test_loss_costs.py',
     'test_methods.py',
     'test_model_index.py',
     'test_networks.py',

@@ -57,6 +57,15 @@ class Outputs:
         )
 
 
+def row_bands(height: int, count: int = 4) -> list[slice]:
+    """Cut the rows of an image into bands, for what looks at single pixels.
+
+    Temporary tensors of the size of the logits then cost a part of it.
+    """
+    rows = -(-height // count)
+    return [slice(top, top + rows) for top in range(0, height, rows)]
+
+
 def run_network(
     model: EncoderDecoder, inputs: Tensor, num_views: int = 1
 ) -> Outputs:

@@ -17,8 +17,10 @@ from .distillation import (
     folded_log_probs,
     knowledge_distillation,
     old_log_probs,
+    sigmoid_distillation,
 )
 from .local_pod import LocalPODLoss, local_pod_distance
+from .pixel_mean import pixel_mean
 
 __all__ = [
     'ContextConsistencyLoss',
@@ -36,6 +38,8 @@ __all__ = [
     'old_log_probs',
     'one_vs_rest_cross_entropy',
     'pixel_cross_entropy',
+    'pixel_mean',
+    'sigmoid_distillation',
     'squared_distance',
     'unbiased_cross_entropy',
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from mmengine.dist import all_reduce, get_world_size
 from mmseg.registry import MODELS
@@ -9,19 +11,19 @@ from torch import Tensor, nn
 
 from mmseg_rbc.models.outputs import Outputs
 
+from .pixel_mean import pixel_mean
+
 PAIRINGS = ('student', 'teacher')
 
 
-def squared_distance(first: Tensor, second: Tensor, mask: Tensor) -> Tensor:
-    """Sum of ``|| a_c - b_c ||^2`` over classes and the pixels of a mask.
+def squared_distance(difference: Tensor, mask: Tensor) -> Tensor:
+    """Sum of ``|| d ||^2`` over the pixels of a mask, by **all** pixels.
 
     Args:
-        first: ``(C, H, W)``.
-        second: ``(C, H, W)``.
-        mask: ``(H, W)`` bool. Other pixels cost no memory.
+        difference: d, ``(B, C, H, W)``.
+        mask: ``(B, H, W)`` bool.
     """
-    difference = first[:, mask].float() - second[:, mask].float()
-    return difference.square().sum()
+    return (difference.square().sum(1) * mask).mean()
 
 
 @MODELS.register_module()
@@ -66,27 +68,21 @@ class ContextConsistencyLoss(nn.Module):
             )
         num_old = teacher.small_logits.shape[1]
         is_old = (target > 0) & (target < num_old)
-        # Image by image: the gradient of a slice of the whole batch would be
-        # another tensor of the size of the batch.
-        images = student.logits.unbind()
+        logits = student.small_logits[:, :num_old].float()
         if self.pairing == 'student':
             is_old = is_old.chunk(2)[0]
-            terms = [
-                squared_distance(erased[1:num_old], full[1:num_old], mask)
-                for full, erased, mask in zip(
-                    images, images[len(is_old) :], is_old
-                )
-            ]
+            full, erased = logits[:, 1:].chunk(2)
+            difference = erased - full
         else:
-            terms = [
-                squared_distance(z[:num_old], teacher.image_logits(i), mask)
-                for i, (z, mask) in enumerate(zip(images, is_old))
-            ]
-        return self.weight * global_mean(torch.stack(terms), is_old.sum())
+            difference = logits - teacher.small_logits.float()
+        # Resizing is linear: the difference is resized, not both sides.
+        differences = replace(student, small_logits=difference)
+        mean = pixel_mean(squared_distance, differences, is_old)
+        return self.weight * global_mean(mean * is_old.numel(), is_old.sum())
 
 
-def global_mean(terms: Tensor, count: Tensor) -> Tensor:
-    """Divide the sum of terms by the count of all processes.
+def global_mean(total: Tensor, count: Tensor) -> Tensor:
+    """Divide the sum of a process by the count of all processes.
 
     The gradients of processes are averaged, so a process contributes
     ``sum / (sum of counts) * (number of processes)``.
@@ -94,4 +90,4 @@ def global_mean(terms: Tensor, count: Tensor) -> Tensor:
     count = count.to(torch.float64)
     all_reduce(count)
     share = get_world_size() / count.clamp(min=1)
-    return terms.sum() * share.to(terms.dtype)
+    return total * share.to(total.dtype)

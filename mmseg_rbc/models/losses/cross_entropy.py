@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from mmseg.registry import MODELS
 from torch import Tensor, nn
 
+from mmseg_rbc.models.outputs import Outputs
 from mmseg_rbc.tasks import IGNORE_INDEX
+
+from .pixel_mean import pixel_mean
 
 
 def pixel_cross_entropy(
@@ -108,14 +112,15 @@ class Criterion(nn.Module):
 
     def forward(
         self,
-        logits: Tensor,
+        student: Outputs,
         target: Tensor,
         weight: Tensor | None,
         num_old: int,
     ) -> Tensor:
         """Return the loss, see :func:`pixel_cross_entropy`."""
         more = dict(num_old=num_old) if self.uses_num_old else {}
-        return self.function(logits, target, weight, **more)
+        maps = [target] if weight is None else [target, weight]
+        return pixel_mean(partial(self.function, **more), student, *maps)
 
 
 @MODELS.register_module()

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from mmseg_rbc.models.outputs import Outputs
 
+from .pixel_mean import pixel_mean
+
 
 def knowledge_distillation(
     log_probs: Tensor, teacher_logits: Tensor
@@ -58,6 +60,20 @@ def folded_log_probs(logits: Tensor, num_old: int) -> Tensor:
     return torch.cat([background, old[:, 1:]], dim=1)
 
 
+def sigmoid_distillation(logits: Tensor, teacher_logits: Tensor) -> Tensor:
+    """One binary cross entropy for each old class.
+
+    ``mean_pixels sum_{c < O} BCE(z_c, sigmoid(z'_c))``
+
+    Args:
+        logits: z, ``(B, K, H, W)``.
+        teacher_logits: z', ``(B, O, H, W)``.
+    """
+    num_old = teacher_logits.shape[1]
+    old, probs = logits[:, :num_old].float(), teacher_logits.float().sigmoid()
+    return num_old * F.binary_cross_entropy_with_logits(old, probs)
+
+
 class DistillationLoss(nn.Module):
     """A weighted distance between student and teacher.
 
@@ -96,27 +112,23 @@ class KnowledgeDistillationLoss(DistillationLoss):
 
     def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
         """Return the cross entropy of both distributions."""
-        num_old = teacher.small_logits.shape[1]
-        log_probs = self.log_probs(student.logits, num_old)
-        return knowledge_distillation(log_probs, teacher.logits)
+        return pixel_mean(self._of_logits, student, teacher)
+
+    def _of_logits(self, logits: Tensor, teacher_logits: Tensor) -> Tensor:
+        log_probs = self.log_probs(logits, teacher_logits.shape[1])
+        return knowledge_distillation(log_probs, teacher_logits)
 
 
 @MODELS.register_module()
 class SigmoidDistillationLoss(DistillationLoss):
-    """One binary cross entropy for each old class, of LwF-MC.
-
-    ``mean_pixels sum_{c < O} BCE(z_c, sigmoid(z'_c))``
-    """
+    """:func:`sigmoid_distillation` of the logits, of LwF-MC."""
 
     def __init__(self, weight: float = 10.0) -> None:
         super().__init__(weight)
 
     def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
         """Return the sum over classes, averaged over pixels."""
-        probs = teacher.logits.float().sigmoid()
-        num_old = probs.shape[1]
-        logits = student.logits[:, :num_old].float()
-        return num_old * F.binary_cross_entropy_with_logits(logits, probs)
+        return pixel_mean(sigmoid_distillation, student, teacher)
 
 
 @MODELS.register_module()
@@ -128,5 +140,9 @@ class FeatureDistillationLoss(DistillationLoss):
 
     def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
         """Return the mean over all elements."""
-        a, b = student.feats[-1], teacher.feats[-1]
-        return F.mse_loss(a.float(), b.float())
+        # Image by image: mse_loss takes the memory of its inputs again.
+        total = student.small_logits.new_zeros((), dtype=torch.float)
+        pairs = [*zip(student.feats[-1], teacher.feats[-1])]
+        for a, b in pairs:
+            total = total + F.mse_loss(a.float(), b.float())
+        return total / len(pairs)

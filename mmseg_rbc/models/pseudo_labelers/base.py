@@ -7,7 +7,7 @@ from abc import ABCMeta, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from mmseg_rbc.models.outputs import Outputs
+from mmseg_rbc.models.outputs import Outputs, row_bands
 from mmseg_rbc.tasks import IGNORE_INDEX
 
 
@@ -28,12 +28,13 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
         """Say which pixels the teacher is sure of.
 
         Args:
-            logits: ``(O, H, W)`` float32 logits of the teacher.
-            classes: ``(H, W)`` their arg max.
+            logits: ``(O, h, W)`` float32 logits of the teacher, of some
+                rows of an image.
+            classes: ``(h, W)`` their arg max.
             num_seen: K.
 
         Returns:
-            ``(H, W)`` bool.
+            ``(h, W)`` bool.
         """
 
     @torch.no_grad()
@@ -51,15 +52,14 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
             ``(N, H, W)`` labels: background is the teacher's class where it
             is accepted and 255 elsewhere; and ``(N,)`` beta.
         """
-        num_old = teacher.small_logits.shape[1]
-        refined, beta = target.clone(), []
-        for i, labels in enumerate(refined):
+        background = target < teacher.small_logits.shape[1]
+        refined = target.masked_fill(background, IGNORE_INDEX)
+        accepted = background.clone()
+        for i, (labels, mask) in enumerate(zip(refined, accepted)):
             logits = teacher.image_logits(i)
-            classes = logits.argmax(0)
-            background = labels < num_old
-            accepted = self.accept(logits, classes, num_seen) & background
-            beta.append(accepted.sum() / background.sum().clamp(min=1))
-            labels[background] = IGNORE_INDEX
-            torch.where(accepted, classes, labels, out=labels)
-        weight = torch.stack(beta)
-        return refined, weight if self.adaptive else torch.ones_like(weight)
+            for rows in row_bands(len(labels)):
+                classes = logits[:, rows].argmax(0)
+                mask[rows] &= self.accept(logits[:, rows], classes, num_seen)
+                labels[rows] = classes.where(mask[rows], labels[rows])
+        beta = accepted.sum((1, 2)) / background.sum((1, 2)).clamp(min=1)
+        return refined, beta if self.adaptive else torch.ones_like(beta)

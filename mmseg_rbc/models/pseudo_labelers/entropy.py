@@ -44,7 +44,8 @@ def normalized_entropy(logits: Tensor, num_seen: int) -> Tensor:
     scale = num_old * math.log(num_old) * math.log(num_seen)
     # Adding 0 turns -0.0 into 0.0: the median sorts values by their bits,
     # and those of -0.0 are the largest of all.
-    return -(p * (p + 1e-8).log_()).sum(0).div_(scale).clamp_(max=0) + 0.0
+    total = (p + 1e-8).log_().mul_(p).sum(0)
+    return -total.div_(scale).clamp_(max=0) + 0.0
 
 
 @MODELS.register_module()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -41,9 +42,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     .. code-block:: text
 
         loss(): student ── run_network ──> Outputs
-                teacher ── run_network ──> Outputs        (from step 1 on)
+                teacher ── run_network ──> Outputs   (if the method has one)
                 refine():    target, weight from pseudo-labels and balance
-                criterion    (student logits, target, weight)
+                criterion    (student outputs, target, weight)
                 each loss    (student outputs, teacher outputs, target)
 
     In evaluation, and in what a checkpoint holds, it is the stock class.
@@ -169,7 +170,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self.to(memory_format=self._memory_format)
 
     def _grow(self) -> None:
-        """Take over the previous step, as student and as teacher."""
+        """Take over the previous step, as student and as teacher.
+
+        Without losses, pseudo-labels and balance nobody asks a teacher: FT,
+        EWC, PI and RW have none.
+        """
         assert self._previous is not None
         path = self._previous['checkpoint']
         content = load_checkpoint(
@@ -185,11 +190,14 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             head.init_weights()
         grown = grow_state_dict(state, self.state_dict(), *self.initialization)
         self.load_state_dict(grown)
+        self.is_init = True
+        if self.losses or self.pseudo_labeler or self.balance:
+            self._build_teacher(state)
+
+    def _build_teacher(self, state: Mapping[str, Tensor]) -> None:
+        """Build the teacher, hidden, on the device of the student."""
         teacher = build_teacher(
-            self._network_config,
-            state,
-            self._previous['num_classes'],
-            self._fuse_teacher,
+            self._network_config, state, self.num_old, self._fuse_teacher
         )
         device = next(self.parameters()).device
         teacher.to(device, memory_format=self._memory_format)
@@ -209,20 +217,18 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             ``loss_ce``, ``loss_<name>`` for every loss of the method, and
             ``aux_<i>.loss_ce`` for every auxiliary head.
         """
+        if self._previous is not None and not self.is_init:
+            raise RuntimeError('init_weights() must run before training')
         target = torch.cat([s.gt_sem_seg.data for s in data_samples])
         num_views = 1 + (data_samples[-1].metainfo.get('view') == 'erased')
         student = run_network(self, inputs, num_views)
         if self.teacher is None:
-            if self._previous is not None:
-                raise RuntimeError('init_weights() must run before training')
-            return self._criterion_losses(student, target, None, num_old=0)
-        if not (self.losses or self.pseudo_labeler or self.balance):
             return self._criterion_losses(student, target, None, self.num_old)
+        # Not inference_mode: a loss may save outputs for its backward pass.
         with torch.no_grad():
             teacher = run_network(self.teacher, inputs, num_views)
         target, weight = self.refine(teacher, target)
-        num_old = teacher.small_logits.shape[1]
-        losses = self._criterion_losses(student, target, weight, num_old)
+        losses = self._criterion_losses(student, target, weight, self.num_old)
         for name, module in self.losses.items():
             losses[f'loss_{name}'] = module(student, teacher, target)
         return losses
@@ -268,10 +274,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     ) -> dict[str, Tensor]:
         """Apply the criterion to the decode head and auxiliary heads."""
         factor, *factors = self._loss_weights
-        loss = self.criterion(student.logits, target, weight, num_old)
+        loss = self.criterion(student, target, weight, num_old)
         losses = {'loss_ce': factor * loss}
         for i, head in enumerate(self.auxiliary_heads):
-            logits = student.resize(head(student.head_inputs))
-            loss = self.criterion(logits, target, weight, num_old)
+            outputs = replace(student, small_logits=head(student.head_inputs))
+            loss = self.criterion(outputs, target, weight, num_old)
             losses[f'aux_{i}.loss_ce'] = factors[i] * loss
         return losses

@@ -26,10 +26,11 @@ def start(tiny_run, tiny_config, tmp_path):
         cfg.experiment_name = f'{method}_{tmp_path.name}'
         runner = Runner.from_cfg(cfg)
         runner.model.init_weights()
-        # One that predicts several classes.
+        # One that predicts several classes; FT has none.
         torch.manual_seed(0)
-        classifier = runner.model.teacher.decode_head.conv_seg
-        classifier.weight.data.normal_()
+        if runner.model.teacher is not None:
+            classifier = runner.model.teacher.decode_head.conv_seg
+            classifier.weight.data.normal_()
         assert len(runner.train_loop.dataloader.dataset) == 20
         return runner
 

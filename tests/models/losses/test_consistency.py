@@ -76,22 +76,24 @@ def test_consistency_without_old_pixels_is_0():
 
 
 def test_distance_of_equal_maps_is_0():
-    x = torch.randn(3, 4, 4)
-    mask = torch.rand(4, 4) > 0.5
-    assert squared_distance(x, x, mask).item() == 0
+    student, teacher, target = consistency_case()
+    full = student.small_logits.detach()[:2]
+    student.small_logits = torch.cat([full, full])
+    loss = MODELS.build(dict(type='ContextConsistencyLoss'))
+    assert loss(student, teacher, target).item() == 0
 
 
 def test_distance_by_hand():
-    first = torch.tensor([[[1.0, 5.0]], [[2.0, 5.0]]])
-    mask = torch.tensor([[True, False]])
-    assert squared_distance(first, torch.zeros_like(first), mask) == 1 + 4
+    """Of two pixels one counts: (1 + 4) / 2."""
+    difference = torch.tensor([[[[1.0, 5.0]], [[2.0, 5.0]]]])
+    mask = torch.tensor([[[True, False]]])
+    assert squared_distance(difference, mask) == 2.5
 
 
 def test_mean_over_the_pixels_of_all_processes():
     """With one process; test_sequence.py compares it with two."""
-    terms = torch.tensor([2.0, 4.0])
-    assert global_mean(terms, torch.tensor(3)) == 2
-    assert global_mean(torch.zeros(2), torch.tensor(0)) == 0
+    assert global_mean(torch.tensor(6.0), torch.tensor(3)) == 2
+    assert global_mean(torch.tensor(0.0), torch.tensor(0)) == 0
 
 
 def test_consistency_needs_duplets():

@@ -97,7 +97,7 @@ def test_unbiased_cross_entropy():
             classes = range(OLD) if y < OLD else [int(y)]
             total = total - w * slow_log_prob(z, classes)
     criterion = MODELS.build(dict(type='UnbiasedCrossEntropy'))
-    loss = criterion(student.logits, target, weight, OLD)
+    loss = criterion(student, target, weight, OLD)
     assert_same(loss, total / weight.numel(), [student.small_logits])
 
 
@@ -128,7 +128,7 @@ def test_one_vs_rest_cross_entropy():
             terms = [bce(z[c], float(y == c)) for c in range(SEEN)]
             total = total + w * sum(terms)
     criterion = MODELS.build(dict(type='OneVsRestCrossEntropy'))
-    loss = criterion(student.logits, target, weight, OLD)
+    loss = criterion(student, target, weight, OLD)
     assert_same(loss, total / target.numel(), [student.small_logits])
 
 

@@ -273,9 +273,10 @@ def test_errors(previous, tmp_path):
         build(missing, PLOP)
     with pytest.raises(ValueError, match="classifier_init='x' is unknown"):
         build(info, dict(classifier_init='x'))
-    untouched = MODELS.build(network(SEEN, method=PLOP, previous=info))
-    with pytest.raises(RuntimeError, match='init_weights'):
-        untouched.loss(*batch())
+    for method in (PLOP, {}):
+        untouched = MODELS.build(network(SEEN, method=method, previous=info))
+        with pytest.raises(RuntimeError, match='init_weights'):
+            untouched.loss(*batch())
     no_thresholds = build(info, PLOP, thresholds=None)
     with pytest.raises(RuntimeError, match='thresholds of the pseudo-labels'):
         no_thresholds.loss(*batch())

@@ -1,0 +1,102 @@
+"""Losses of full-size logits without full-size tensors of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from mmseg_rbc.models.outputs import Outputs, row_bands
+
+Function = Callable[..., Tensor]
+Other = Union[Outputs, Tensor]
+
+
+def pixel_mean(function: Function, student: Outputs, *others: Other) -> Tensor:
+    """Return a mean over pixels, such as a cross entropy, in little memory.
+
+    The result is ``function(student.logits, *others)``, where Outputs among
+    the others stand for their logits. It is evaluated for a band of rows of
+    one image after the other, each time together with its gradient. Of an
+    image only the gradient of the small logits is kept; the backward pass
+    does no more than scale it.
+
+    Args:
+        function: Takes float32 logits ``(1, K, h, W)`` and the same pixels
+            of the others, ``(1, O, h, W)`` or ``(1, h, W)``; returns the
+            mean of a loss over these pixels.
+        student: Outputs over B images; their small logits get the gradient.
+        others: Outputs of the teacher, or maps that expand to ``(B, H, W)``.
+            They get no gradient.
+    """
+    small = student.small_logits.float()
+    return _PixelMean.apply(small, function, student, others)
+
+
+class _PixelMean(torch.autograd.Function):
+    """:func:`pixel_mean`, whose forward pass finds the gradient as well."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        small: Tensor,
+        function: Function,
+        student: Outputs,
+        others: Sequence[Other],
+    ) -> Tensor:
+        values, gradients = zip(
+            *(
+                _image_mean(function, student, image, others, i)
+                for i, image in enumerate(small.split(1))
+            )
+        )
+        ctx.save_for_backward(torch.cat(gradients) / len(small))
+        return torch.stack(values).mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return scale * gradient, None, None, None
+
+
+def _image_mean(
+    function: Function,
+    student: Outputs,
+    small: Tensor,
+    others: Sequence[Other],
+    index: int,
+) -> tuple[Tensor, Tensor]:
+    """Return the value of one image and the gradient of its small logits."""
+    with torch.enable_grad():
+        small = small.detach().requires_grad_()
+        logits = student.resize(small)
+    shape = (len(student.small_logits), *student.size)
+    maps = [
+        other.image_logits(index)[None]
+        if isinstance(other, Outputs)
+        else other.expand(shape)[index : index + 1]
+        for other in others
+    ]
+    value, pixels = logits.new_zeros(()), logits.detach()
+    # A function takes several times the memory of its logits: so see a few.
+    for rows in row_bands(student.size[0]):
+        parts = [part[..., rows, :] for part in maps]
+        value += _value_then_gradient(function, pixels, rows, parts)
+    return value, torch.autograd.grad(logits, small, pixels)[0]
+
+
+def _value_then_gradient(
+    function: Function, pixels: Tensor, rows: slice, parts: Sequence[Tensor]
+) -> Tensor:
+    """Return what some rows contribute; their gradient takes their place."""
+    band = pixels[:, :, rows]
+    with torch.enable_grad():
+        logits = band.detach().requires_grad_()
+        share = band.shape[2] / pixels.shape[2]
+        value = share * function(logits, *parts)
+    band.copy_(torch.autograd.grad(value, logits)[0])
+    return value.detach()
