@@ -3,7 +3,7 @@
     python .dev_scripts/update_results.py WORK_DIR docs/results/NAME
     python .dev_scripts/update_results.py          # the tables only
 
-Steps that are finished are copied: what they ran with, and their numbers. In
+Runs that are finished are copied: what each step ran with, and its numbers. In
 the pages the tables stand between ``<!-- tables of results/NAME -->`` and
 ``<!-- end of tables -->``; a test compares them with the files.
 """
@@ -27,15 +27,17 @@ TABLES = re.compile(
 
 
 def copy_results(source: Path, target: Path) -> int:
-    """Copy the small files of finished steps, and count the steps."""
-    steps = sorted(source.rglob('step_*/finished.json'))
-    for finished in steps:
-        folder = target / finished.parent.relative_to(source)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in KEPT:
-            if (finished.parent / name).is_file():
-                shutil.copy(finished.parent / name, folder / name)
-    return len(steps)
+    """Copy the small files of finished runs, and count the runs."""
+    runs = [run for run in find_runs([str(source)]) if all(run.finished)]
+    for run in runs:
+        for step in range(run.num_steps):
+            origin = Path(run.folder.step(step).path)
+            folder = target / origin.relative_to(source)
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in KEPT:
+                if (origin / name).is_file():
+                    shutil.copy(origin / name, folder / name)
+    return len(runs)
 
 
 def draw_tables(match: re.Match) -> str:
@@ -58,7 +60,7 @@ def main() -> None:
     if args.source:
         if not args.target:
             parser.error('a folder in docs/results/ is missing')
-        print(f'{copy_results(args.source, args.target)} steps copied')
+        print(f'{copy_results(args.source, args.target)} runs copied')
     for page in DOCS.glob('*.md'):
         text = page.read_text()
         page.write_text(TABLES.sub(draw_tables, text))
