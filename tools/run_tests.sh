@@ -22,6 +22,9 @@ case ${1:-} in
         ;;
 esac
 use_environment "$stack"
+# The networks of the tests are tiny: more threads would wait for each other,
+# for long if another process has their core.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
 if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
     ruff check .
