@@ -90,7 +90,7 @@ def test_files_beside_the_page(work_dir, tmp_path):
     pictures = ['curves', 'forgetting', 'losses']
     pictures += [f'heatmap_{name}' for name in ('ft', 'joint', 'rbc')]
     assert sorted(path.name for path in out.iterdir()) == sorted(
-        ['report.html', 'summary.csv', 'iou.csv']
+        ['report.html', 'summary.csv', 'iou.csv', 'tables.md']
         + [f'{name}.png' for name in pictures]
     )
     for name in pictures:
