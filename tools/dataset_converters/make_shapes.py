@@ -1,7 +1,7 @@
 """Make a synthetic data set of shapes, in VOC layout.
 
 Twenty kinds of textured shapes; or, with --context, thirteen of which eight
-are told apart by their neighbors only (see docs/context.md).
+are told apart by their neighbors only (see docs/experiments.md).
 """
 
 import argparse
