@@ -30,5 +30,7 @@ if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
     ruff check .
     ruff format --check .
     mypy
+    # A process on each core; the tests of a file share what they prepare.
+    set -- -n auto --dist loadfile
 fi
 exec python -m pytest "$@"

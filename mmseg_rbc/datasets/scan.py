@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,8 @@ from mmseg_rbc.utils.progress import track
 from .class_index_cache import ClassIndexCache
 
 CHUNK = 64
+# Of <sys/prctl.h>.
+PR_SET_PDEATHSIG = 1
 # Between two saves of a scan: what a kill may cost.
 SAVE_SECONDS = 1.0
 
@@ -97,12 +100,15 @@ def _scan_chunks(
     # Threads do not help (Pillow holds the interpreter lock). Fork is what
     # DataLoader does on Linux; these workers touch neither torch nor locks.
     method = 'fork' if sys.platform == 'linux' else None
-    # Not multiprocessing.Pool, which waits for ever if a worker dies. Workers
-    # end at SIGTERM, without the sentence of the main process.
-    with ProcessPoolExecutor(
-        workers,
-        multiprocessing.get_context(method),
-        initializer=signal.signal,
-        initargs=(signal.SIGTERM, signal.SIG_DFL),
-    ) as pool:
+    context = multiprocessing.get_context(method)
+    # Not multiprocessing.Pool, which waits for ever if a worker dies.
+    with ProcessPoolExecutor(workers, context, _prepare_worker) as pool:
         yield from pool.map(look, chunks)
+
+
+def _prepare_worker() -> None:
+    """End with the main process, and at SIGTERM without its sentence."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == 'linux':
+        # Otherwise it would wait for work for ever if that is killed.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

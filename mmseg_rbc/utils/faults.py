@@ -9,6 +9,7 @@ import errno
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ UNUSABLE = (
     errno.ENOTDIR,
     errno.EEXIST,
 )
+# A signal comes within milliseconds; the machine may be busy.
+SIGNAL_SECONDS = 2.0
 # torch passes an error of a worker on as text, in an error of the same type.
 IN_WORKER = re.compile(r'Caught \w+ in DataLoader worker process \d+\.\n')
 UNDECODED = re.compile(
@@ -47,12 +50,26 @@ def explained_faults(how_far: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        sentence = fault_sentence(error)
+        sentence = fault_sentence(_cause(error))
         if sentence is None or os.environ.get('MMSEG_RBC_TRACEBACK'):
             raise
         raise SystemExit(f'error: {sentence}; {how_far()}') from None
     finally:
         logging.raiseExceptions = before
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what torch says of a dead worker whose connection broke.
+
+    It says so when the signal of the death arrives, a moment after the end of
+    the connection.
+    """
+    if isinstance(error, (ConnectionError, EOFError)):
+        try:
+            time.sleep(SIGNAL_SECONDS)
+        except RuntimeError as death:
+            return death
+    return error
 
 
 def fault_sentence(error: Exception) -> str | None:

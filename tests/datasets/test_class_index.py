@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -37,8 +38,23 @@ def test_palette_masks_count_indices_not_colors(tmp_path):
     assert np.flatnonzero(labels).tolist() == [0, 15, 255]
 
 
+def children(pid: int) -> list[str]:
+    return Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+
+
+def is_alive(pid: str) -> bool:
+    """Whether a process runs; a zombie waits for its parent only."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().split()[2] != 'Z'
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='looks into /proc')
 def test_killed_scan_goes_on(tmp_path):
-    """A kill -9 leaves no lock, loses at most a second, and no row twice."""
+    """A kill -9 leaves no lock and no process, loses at most a second, and
+    reads no row twice.
+    """
     rng = np.random.default_rng(0)
     big = rng.integers(0, 9, (2000, 2000)).astype(np.uint8)
     Image.fromarray(big).save(tmp_path / '0000.png', compress_level=1)
@@ -49,8 +65,13 @@ def test_killed_scan_goes_on(tmp_path):
     deadline = time.monotonic() + 60
     while not cache_files(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
+    workers = children(scan.pid)
     scan.send_signal(signal.SIGKILL)
     scan.wait()
+    assert len(workers) == 2
+    while any(map(is_alive, workers)) and time.monotonic() < deadline + 60:
+        time.sleep(0.02)
+    assert not any(map(is_alive, workers))
     (cache,) = cache_files(tmp_path)
     with np.load(cache) as data:
         done = len(data['bits'])

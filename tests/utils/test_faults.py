@@ -8,6 +8,8 @@ import os
 import resource
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +129,37 @@ def test_killed_data_worker():
     said = ends_with(lambda: load_all(die, 1))
     assert said.startswith('a process that reads data died (DataLoader worker')
     assert said.endswith('is full, use fewer train_dataloader.num_workers')
+
+
+def reset_then_killed() -> None:
+    """What a worker that dies while a tensor is fetched looks like.
+
+    The connection ends first, the signal comes later.
+    """
+    loader = iter(DataLoader(Data(wait), num_workers=1))
+    next(loader)
+    (worker,) = loader._workers
+    killer = threading.Timer(0.2, os.kill, (worker.pid, signal.SIGKILL))
+    killer.start()
+    raise ConnectionResetError(errno.ECONNRESET, 'Connection reset by peer')
+
+
+def wait() -> None:
+    time.sleep(60)
+
+
+def test_connection_to_a_killed_data_worker():
+    said = ends_with(reset_then_killed)
+    assert said.startswith('a process that reads data died (DataLoader worker')
+
+
+def test_other_connections_pass():
+    def broken() -> None:
+        raise ConnectionResetError(errno.ECONNRESET, 'not of a worker')
+
+    with pytest.raises(ConnectionResetError, match='not of a worker'):
+        with explained_faults(lambda: 'run it again'):
+            broken()
 
 
 def look(numbers: list[int]) -> np.ndarray:
