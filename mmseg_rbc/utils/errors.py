@@ -56,6 +56,7 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
     """
     numbers = (signal.SIGTERM, signal.SIGALRM)
     before = {each: signal.signal(each, _terminate) for each in numbers}
+    hook, sys.excepthook = sys.excepthook, _quiet_in_workers(sys.excepthook)
     try:
         yield
     except KeyboardInterrupt as error:
@@ -66,9 +67,25 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
         print(f'stopped: {how_far()}', file=sys.stderr, flush=True)
         raise SystemExit(128 + number) from None
     finally:
+        sys.excepthook = hook
         signal.setitimer(signal.ITIMER_REAL, 0)
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _quiet_in_workers(hook: Callable[..., None]) -> Callable[..., None]:
+    """Return a hook that prints no lost connection of a forked process.
+
+    A data worker that sends a tensor while the main process ends would print a
+    traceback below the sentence.
+    """
+    main = os.getpid()
+
+    def quiet(kind: type[BaseException], *rest: object) -> None:
+        if os.getpid() == main or not issubclass(kind, ConnectionError):
+            hook(kind, *rest)
+
+    return quiet
 
 
 def is_ours(error: BaseException) -> bool:

@@ -4,12 +4,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from helpers import CONFIGS, REPO
 
 from mmseg_rbc.tasks import Task
-from mmseg_rbc.utils.errors import is_ours, plain_errors
+from mmseg_rbc.utils.errors import is_ours, plain_errors, stoppable
 
 
 def test_sentence_of_ours():
@@ -55,6 +56,8 @@ def test_a_stopped_training_says_how_to_go_on(
         stderr=subprocess.STDOUT,
         text=True,
         env=dict(os.environ, OMP_NUM_THREADS='1'),
+        # A test run in the background may have been told to ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / 'step_0/last_checkpoint').exists():
@@ -66,3 +69,24 @@ def test_a_stopped_training_says_how_to_go_on(
     assert 'Traceback' not in out
     assert f'stopped: 0 steps in {tmp_path} are finished, step 0 has' in out
     assert 'with --resume goes on from there' in out
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='forks')
+def test_lost_connections_of_workers_are_not_printed(capfd):
+    def fail(error: Exception) -> None:
+        sys.excepthook(type(error), error, None)
+
+    with stoppable(lambda: ''):
+        fail(BrokenPipeError('of the main process'))
+        if os.fork() == 0:
+            fail(BrokenPipeError('of a worker'))
+            fail(ValueError('of a worker too'))
+            sys.stderr.flush()
+            os._exit(0)
+        os.wait()
+    fail(ConnectionResetError('after it'))
+    assert capfd.readouterr().err.splitlines() == [
+        'BrokenPipeError: of the main process',
+        'ValueError: of a worker too',
+        'ConnectionResetError: after it',
+    ]

@@ -48,7 +48,7 @@ class InvalidLossHook(Hook):
             f'the images {_listed(image_names(data_batch))}'
         )
         values = {
-            name: float(value)
+            name: value.item()
             for name, value in (outputs or {}).items()
             if 'loss' in name
         }
