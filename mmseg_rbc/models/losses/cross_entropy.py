@@ -112,15 +112,26 @@ class Criterion(nn.Module):
 
     def forward(
         self,
-        student: Outputs,
+        student: Outputs | Tensor,
         target: Tensor,
         weight: Tensor | None,
         num_old: int,
     ) -> Tensor:
-        """Return the loss, see :func:`pixel_cross_entropy`."""
+        """Return the loss, see :func:`pixel_cross_entropy`.
+
+        Args:
+            student: Outputs over B images, or full-size logits, which take
+                more memory.
+            target: ``(B, H, W)`` labels.
+            weight: Expands to them.
+            num_old: O.
+        """
         more = dict(num_old=num_old) if self.uses_num_old else {}
+        function = partial(self.function, **more)
         maps = [target] if weight is None else [target, weight]
-        return pixel_mean(partial(self.function, **more), student, *maps)
+        if isinstance(student, Tensor):
+            return function(student, *maps)
+        return pixel_mean(function, student, *maps)
 
 
 @MODELS.register_module()

@@ -136,3 +136,16 @@ def test_one_vs_rest_cross_entropy_of_huge_logits_is_finite():
     logits = torch.tensor([1e4, -1e4]).reshape(1, 2, 1, 1)
     target = torch.ones(1, 1, 1, dtype=torch.long)
     assert one_vs_rest_cross_entropy(logits, target).item() == 2e4
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['PixelCrossEntropy', 'UnbiasedCrossEntropy', 'OneVsRestCrossEntropy'],
+)
+def test_criterion_of_outputs_and_of_full_size_logits(name):
+    student, target = outputs(SEEN), labels()
+    weight = torch.rand(2, 1, 1, generator=torch.Generator().manual_seed(6))
+    criterion = MODELS.build(dict(type=name))
+    slow = criterion(student.logits, target, weight, OLD)
+    fast = criterion(student, target, weight, OLD)
+    assert_same(fast, slow, [student.small_logits])
