@@ -23,8 +23,11 @@ python tools/analysis_tools/browse_duplets.py \
     "configs/rbc/rbc_$benchmark.py" --out "$out/duplets.png"
 
 echo "2/4 training: FT, MiB, PLOP, RBC and Joint (about six minutes)"
-python tools/run_benchmark.py configs/{ft,mib,plop,rbc,joint}/*_"$benchmark.py" \
-    --work-dir "$out" --devices cpu cpu
+configs=()
+for method in plop ft mib rbc joint; do
+    configs+=("configs/$method/${method}_$benchmark.py")
+done
+python tools/run_benchmark.py "${configs[@]}" --work-dir "$out" --devices cpu cpu
 
 echo "3/4 context bias of the networks (log: $out/context_bias.log)"
 for method in ft mib plop rbc; do

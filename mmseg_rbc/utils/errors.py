@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 PROJECT = osp.dirname(osp.dirname(osp.dirname(osp.abspath(__file__))))
 AGAIN_SECONDS = 3.0
@@ -61,6 +62,7 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as error:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = _ignore_half_built_loaders
         number = signal.SIGINT
         if isinstance(error, Terminated):
             number = signal.SIGTERM
@@ -71,6 +73,16 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _ignore_half_built_loaders(unraisable: Any) -> None:
+    """Print errors of destructors, but those of torch's data loaders.
+
+    One that was stopped while it started its workers has no list of them.
+    """
+    where = getattr(unraisable.object, '__module__', None)
+    if where != 'torch.utils.data.dataloader':
+        sys.__unraisablehook__(unraisable)
 
 
 def _quiet_in_workers(hook: Callable[..., None]) -> Callable[..., None]:

@@ -90,3 +90,35 @@ def test_lost_connections_of_workers_are_not_printed(capfd):
         'ValueError: of a worker too',
         'ConnectionResetError: after it',
     ]
+
+
+STOPPED = """
+from torch.utils.data import DataLoader
+from mmseg_rbc.utils.errors import stoppable
+
+class Sampler:
+    def __iter__(self):
+        raise KeyboardInterrupt  # While the iterator is built.
+
+class Other:
+    def __del__(self):
+        raise ValueError('of another destructor')
+
+with stoppable(lambda: 'go on'):
+    other = Other()
+    list(DataLoader(range(9), num_workers=1, batch_sampler=Sampler()))
+"""
+
+
+def test_loader_stopped_while_it_starts():
+    """Its destructor fails, which is of no interest; others are shown."""
+    done = subprocess.run(
+        [sys.executable, '-c', STOPPED],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert 'stopped: go on' in done.stderr
+    assert '_workers' not in done.stderr
+    assert 'of another destructor' in done.stderr
