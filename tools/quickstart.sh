@@ -22,7 +22,7 @@ fi
 python tools/analysis_tools/browse_duplets.py \
     "configs/rbc/rbc_$benchmark.py" --out "$out/duplets.png"
 
-echo "2/4 training: FT, MiB, PLOP, RBC and Joint (about six minutes)"
+echo "2/4 training: FT, MiB, PLOP, RBC and Joint (about five minutes)"
 configs=()
 for method in plop ft mib rbc joint; do
     configs+=("configs/$method/${method}_$benchmark.py")
