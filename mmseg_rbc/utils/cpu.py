@@ -16,8 +16,8 @@ def keep_freed_memory() -> bool:
     """Have the C library keep freed memory for the next tensor.
 
     By default glibc gives large blocks back to the kernel as soon as they are
-    free, which then clears every page of the next one: a third of the time of
-    a small network's iteration (docs/experiments.md). Not for accelerators,
+    free, which then clears every page of the next one: a quarter of the
+    time of a small network's iteration (docs/experiments.md). Not for accelerators,
     whose memory torch keeps itself.
 
     Returns:
