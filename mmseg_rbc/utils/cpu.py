@@ -17,8 +17,8 @@ def keep_freed_memory() -> bool:
 
     By default glibc gives large blocks back to the kernel as soon as they are
     free, which then clears every page of the next one: a quarter of the
-    time of a small network's iteration (docs/experiments.md). Not for accelerators,
-    whose memory torch keeps itself.
+    time of a small network's iteration (docs/experiments.md). Not for
+    accelerators, whose memory torch keeps itself.
 
     Returns:
         Whether it took effect: other C libraries have no such switch.
