@@ -211,10 +211,3 @@ def test_every_task_is_reachable_by_options():
     step = step_config(cfg, 5)
     assert step.model.decode_head.num_classes == 21
     assert step.train_dataloader.dataset.dataset.order == 'c'
-
-
-def test_batch_must_fit_the_processes():
-    cfg = parts('rbc_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py')
-    assert step_config(cfg, 1, world_size=4).train_dataloader.batch_size == 3
-    with pytest.raises(ValueError, match='24 images cannot be shared by 7'):
-        step_config(cfg, 1, world_size=7)

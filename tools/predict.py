@@ -12,11 +12,6 @@ import os.path as osp
 import numpy as np
 from PIL import Image, ImageOps
 
-from mmseg_rbc.apis import load_network, predict
-from mmseg_rbc.utils.files import write_json
-from mmseg_rbc.utils.progress import track
-from mmseg_rbc.visualization import draw_overlay
-
 SUFFIXES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 
 
@@ -72,6 +67,12 @@ def read_image(path: str) -> np.ndarray:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.apis import load_network, predict
+    from mmseg_rbc.utils.files import write_json
+    from mmseg_rbc.utils.progress import track
+    from mmseg_rbc.visualization import draw_overlay
+
     paths = find_images(args.images)
     try:
         model = load_network(args.checkpoint, args.device)

@@ -16,15 +16,6 @@ from collections.abc import Sequence
 from mmengine.config import DictAction
 from mmengine.registry import init_default_scope
 
-import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.benchmark import plan_jobs, run_jobs
-from mmseg_rbc.evaluation.continual_metrics import GROUPS
-from mmseg_rbc.reporting.tables import benchmark_table
-from mmseg_rbc.runs.experiment import find_experiments
-from mmseg_rbc.runs.run import load_run
-from mmseg_rbc.utils.errors import plain_errors
-from mmseg_rbc.utils.files import write_json
-
 TRAIN_TOOL = osp.join(osp.dirname(osp.abspath(__file__)), 'train.py')
 
 
@@ -74,6 +65,10 @@ def parse_options(pairs: list[str]) -> dict:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.engine.benchmark import plan_jobs, run_jobs
+    from mmseg_rbc.utils.errors import plain_errors
+
     init_default_scope('mmseg')
     # A terminated benchmark stops its children, as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -116,6 +111,12 @@ def report_results(work_dirs: Sequence[str], path: str) -> None:
         work_dirs: Folders of the finished runs.
         path: The JSON file to write.
     """
+    from mmseg_rbc.evaluation.continual_metrics import GROUPS
+    from mmseg_rbc.reporting.tables import benchmark_table
+    from mmseg_rbc.runs.experiment import find_experiments
+    from mmseg_rbc.runs.run import load_run
+    from mmseg_rbc.utils.files import write_json
+
     runs = [load_run(work_dir) for work_dir in work_dirs]
     experiments, problems = find_experiments(runs)
     for problem in [*(p for run in runs for p in run.problems), *problems]:

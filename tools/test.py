@@ -7,26 +7,7 @@ import argparse
 import os.path as osp
 
 from mmengine.config import DictAction
-from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
-
-import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine import RunConfig
-from mmseg_rbc.engine.config_parts import load_config
-from mmseg_rbc.engine.launch import (
-    add_launcher_arguments,
-    build_runner,
-    processes,
-)
-from mmseg_rbc.engine.step_parts import continual_metrics
-from mmseg_rbc.runs import StepDir
-from mmseg_rbc.utils.checkpoint import (
-    check_origin,
-    load_checkpoint,
-    origin,
-)
-from mmseg_rbc.utils.errors import plain_errors
-from mmseg_rbc.utils.weights import check_weights
 
 
 def parse_args() -> argparse.Namespace:
@@ -50,12 +31,26 @@ def parse_args() -> argparse.Namespace:
         help='override settings of the config, such as '
         'continual.unseen=ignore',
     )
-    add_launcher_arguments(parser)
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='job launcher',
+    )
+    parser.add_argument(
+        '--local_rank',
+        '--local-rank',
+        type=int,
+        default=0,
+        help='set by the launcher',
+    )
     return parser.parse_args()
 
 
 def checkpoint_step(content: dict, path: str) -> int:
     """Return the continual step that a checkpoint was trained at."""
+    from mmseg_rbc.utils.checkpoint import origin
+
     found = origin(content)
     if 'step' not in found:
         raise ValueError(
@@ -68,12 +63,25 @@ def checkpoint_step(content: dict, path: str) -> int:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.utils.errors import plain_errors
+
     with plain_errors():
         evaluate(args)
 
 
 def evaluate(args: argparse.Namespace) -> None:
     """Evaluate the checkpoint, and write the result."""
+    from mmengine.dist import is_main_process
+
+    from mmseg_rbc.engine import RunConfig
+    from mmseg_rbc.engine.config_parts import load_config
+    from mmseg_rbc.engine.launch import build_runner, processes
+    from mmseg_rbc.engine.step_parts import continual_metrics
+    from mmseg_rbc.runs import StepDir
+    from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
+    from mmseg_rbc.utils.weights import check_weights
+
     options = dict(args.cfg_options or {})
     cfg = load_config(args.config, options)
     init_default_scope('mmseg')

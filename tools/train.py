@@ -7,19 +7,8 @@ stopped; with --resume an unfinished step continues from its last checkpoint.
 import argparse
 
 from mmengine.config import Config, DictAction
-from mmengine.dist import is_main_process
 from mmengine.registry import init_default_scope
 from mmengine.utils import import_modules_from_strings
-
-import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine import run_sequence
-from mmseg_rbc.engine.benchmark import config_name
-from mmseg_rbc.engine.config_parts import load_config
-from mmseg_rbc.engine.launch import add_launcher_arguments, processes
-from mmseg_rbc.reporting.tables import summary_table
-from mmseg_rbc.runs import WorkDir
-from mmseg_rbc.utils.errors import plain_errors, stoppable
-from mmseg_rbc.utils.faults import explained_faults
 
 
 def parse_args() -> argparse.Namespace:
@@ -57,12 +46,26 @@ def parse_args() -> argparse.Namespace:
         metavar='KEY=VALUE',
         help='override settings of the config, such as continual.task=10-1',
     )
-    add_launcher_arguments(parser)
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='job launcher',
+    )
+    parser.add_argument(
+        '--local_rank',
+        '--local-rank',
+        type=int,
+        default=0,
+        help='set by the launcher',
+    )
     return parser.parse_args()
 
 
 def read_config(args: argparse.Namespace) -> tuple[Config, dict]:
     """Return the config with the options of the command line, and those."""
+    from mmseg_rbc.engine.config_parts import load_config
+
     options = dict(args.cfg_options or {})
     if args.amp:
         options['optim_wrapper.type'] = 'AmpOptimWrapper'
@@ -77,12 +80,25 @@ def read_config(args: argparse.Namespace) -> tuple[Config, dict]:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.utils.errors import plain_errors
+
     with plain_errors():
         train(args)
 
 
 def train(args: argparse.Namespace) -> None:
     """Run the sequence, and print its results."""
+    from mmengine.dist import is_main_process
+
+    from mmseg_rbc.engine import run_sequence
+    from mmseg_rbc.engine.benchmark import config_name
+    from mmseg_rbc.engine.launch import processes
+    from mmseg_rbc.reporting.tables import summary_table
+    from mmseg_rbc.runs import WorkDir
+    from mmseg_rbc.utils.errors import stoppable
+    from mmseg_rbc.utils.faults import explained_faults
+
     cfg, options = read_config(args)
     init_default_scope('mmseg')
     default = f'work_dirs/{config_name(args.config)}'

@@ -3,7 +3,7 @@
 from . import transforms
 from .ade import ContinualADE20KDataset
 from .continual import ContinualMixin
-from .draws import DrawDataset, DrawSampler, with_draws
+from .draws import DrawDataset, DrawSampler, share_batch, with_draws
 from .own import ContinualDataset
 from .voc import ContinualVOCDataset
 from .wrappers import base_datasets
@@ -16,6 +16,7 @@ __all__ = [
     'DrawDataset',
     'DrawSampler',
     'base_datasets',
+    'share_batch',
     'transforms',
     'with_draws',
 ]

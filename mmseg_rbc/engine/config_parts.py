@@ -53,6 +53,7 @@ SCHEDULE_KEYS = ('lr', 'epochs', 'iters', 'batch_size')
 RECIPE_KEYS = (
     'freeze_norm',
     'relative_pod',
+    'relative_consistency',
     'new_share',
     'new_rows_lr',
     'warmup_iters',

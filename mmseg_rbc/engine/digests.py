@@ -20,15 +20,14 @@ DIGESTED = (
 )
 
 
-def training_digests(cfg: Config, world_size: int = 1) -> dict[str, str]:
+def training_digests(cfg: Config) -> dict[str, str]:
     """Return a digest of each part of a step's config that matters.
 
-    Paths of work dirs and the number of processes do not, nor does the name
-    of the task: 15-5 and 15-1 begin alike.
+    Paths of work dirs do not, nor does the name of the task: 15-5 and 15-1
+    begin alike. The batch is that of all processes, whatever their number.
 
     Args:
         cfg: The complete config of a step.
-        world_size: Processes that share its batch.
     """
     parts = copy.deepcopy({key: cfg.get(key) for key in DIGESTED})
     loader = parts['train_dataloader']
@@ -36,7 +35,6 @@ def training_digests(cfg: Config, world_size: int = 1) -> dict[str, str]:
         dataset.pop('task', None)
     for key in ('num_workers', 'persistent_workers'):
         loader.pop(key, None)
-    loader['batch_size'] = loader.get('batch_size', 1) * world_size
     for owner in (parts['model'].get('previous'), *parts['custom_hooks']):
         for key in ('checkpoint', 'previous'):
             (owner or {}).pop(key, None)

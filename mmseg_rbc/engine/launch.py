@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import gc
 import inspect
 import logging
 import os
 import os.path as osp
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -26,26 +26,14 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.utils.dl_utils import set_multi_processing
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
 
+from mmseg_rbc.datasets import share_batch
 from mmseg_rbc.utils.cpu import keep_freed_memory
 from mmseg_rbc.utils.files import replacing
 
-
-def add_launcher_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of MMSeg's tools that launchers use."""
-    parser.add_argument(
-        '--launcher',
-        choices=['none', 'pytorch', 'slurm', 'mpi'],
-        default='none',
-        help='job launcher',
-    )
-    parser.add_argument(
-        '--local_rank',
-        '--local-rank',
-        type=int,
-        default=0,
-        help='set by the launcher',
-    )
+# Where the processes of a Slurm job meet; Linux gives away higher ones.
+FIRST_PORT, NUM_PORTS = 20000, 10000
 
 
 @contextmanager
@@ -80,16 +68,41 @@ def processes(
 
 def _start_processes(launcher: str, env_cfg: Mapping[str, Any]) -> None:
     """Start NCCL as MMEngine does, or gloo where it would ask for CUDA."""
+    if launcher == 'slurm':
+        _read_slurm()
     if _has_accelerator():
         set_multi_processing(**env_cfg.get('mp_cfg', {}), distributed=True)
         init_dist(launcher, **env_cfg.get('dist_cfg', {}))
         return
     if 'MASTER_ADDR' not in os.environ:
-        raise RuntimeError(
-            'several processes without an accelerator need torchrun, which '
-            'sets MASTER_ADDR: use tools/dist_train.sh or tools/dist_test.sh'
+        raise ValueError(
+            f'--launcher {launcher} found no MASTER_ADDR, which processes '
+            'without an accelerator need: use tools/dist_train.sh, '
+            'tools/dist_test.sh or tools/slurm_train.sh'
         )
     torch.distributed.init_process_group('gloo')
+
+
+def _read_slurm() -> None:
+    """Set for a task of Slurm what torchrun sets; a given address stays.
+
+    Two jobs on one machine need two ports: so the job chooses it.
+    """
+    env = os.environ
+    if 'SLURM_PROCID' not in env:
+        raise ValueError(
+            '--launcher slurm found no SLURM_PROCID, expected to be started '
+            'by srun: use tools/slurm_train.sh, or another launcher'
+        )
+    env['RANK'], env['LOCAL_RANK'] = env['SLURM_PROCID'], env['SLURM_LOCALID']
+    env['WORLD_SIZE'] = env['SLURM_NTASKS']
+    port = FIRST_PORT + int(env['SLURM_JOB_ID']) % NUM_PORTS
+    env.setdefault('MASTER_PORT', str(port))
+    if 'MASTER_ADDR' not in env:
+        nodes = env.get('SLURM_STEP_NODELIST') or env['SLURM_NODELIST']
+        command = ['scontrol', 'show', 'hostnames', nodes]
+        names = subprocess.check_output(command, text=True)
+        env['MASTER_ADDR'] = names.split()[0]
 
 
 def _has_accelerator() -> bool:
@@ -111,6 +124,7 @@ def build_runner(cfg: Config) -> Runner:
             'device_ids': None,
         }
     if 'runner_type' in cfg:
+        cfg.train_dataloader = share_batch(cfg.train_dataloader)
         return RUNNERS.build(cfg)
     return BriefRunner.from_cfg(cfg)
 
@@ -147,6 +161,14 @@ class BriefRunner(Runner):
     lines a step: they are only in the log file. Its checkpoints are whole or
     absent.
     """
+
+    @staticmethod
+    def build_dataloader(
+        dataloader: Any, *args: Any, **kwargs: Any
+    ) -> DataLoader:
+        """Build a data loader with the share of this process in a batch."""
+        own = share_batch(dataloader)
+        return Runner.build_dataloader(own, *args, **kwargs)
 
     def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
         """Build the logger, and keep dumps away from the screen."""

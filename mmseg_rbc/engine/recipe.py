@@ -5,6 +5,7 @@
     recipe = dict(
         freeze_norm=True,  # running statistics of batch norms stay
         relative_pod=1.0,  # POD relative to the teacher, with this weight
+        relative_consistency=0.03,  # RBC's consistency, by its logits
         new_share=0.1,  # of background's probability, for the new classes
         new_rows_lr=5.0,  # new rows of the classifier learn faster
         warmup_iters=10,  # the learning rate rises over so many iterations
@@ -23,6 +24,12 @@ from mmengine.config import Config
 # is not zero at the start of a step, because the new logits are added to
 # background's.
 LOGITS_SHARE = 0.05
+# The losses that a switch makes relative, and the switch that holds their
+# weight.
+RELATIVE_SWITCHES = {
+    'LocalPODLoss': 'relative_pod',
+    'ContextConsistencyLoss': 'relative_consistency',
+}
 
 
 def apply_recipe(cfg: Config) -> None:
@@ -30,11 +37,12 @@ def apply_recipe(cfg: Config) -> None:
     recipe = cfg.get('recipe') or {}
     if recipe.get('freeze_norm'):
         cfg.model.freeze_norm = True
-    weight = recipe.get('relative_pod')
     for loss in (cfg.model.method.get('losses') or {}).values():
-        if weight and loss['type'] == 'LocalPODLoss':
-            share = LOGITS_SHARE * weight
-            loss.update(relative=True, weight=weight, logits_weight=share)
+        weight = recipe.get(RELATIVE_SWITCHES.get(loss['type']))
+        if weight:
+            loss.update(relative=True, weight=weight)
+            if loss['type'] == 'LocalPODLoss':
+                loss['logits_weight'] = LOGITS_SHARE * weight
     method = cfg.model.method
     if recipe.get('new_share') and method.get('classifier_init') == 'balanced':
         method.new_share = recipe['new_share']

@@ -31,7 +31,9 @@ from mmseg_rbc.utils.environment import (
 from mmseg_rbc.utils.files import remove_parts
 
 from .adoption import adopt_step_0
+from .batch import growth_sentence
 from .digests import training_digests
+from .hooks import NormStatisticsHook
 from .launch import build_runner, close_runner
 from .preflight import check_steps
 from .resuming import find_checkpoint
@@ -73,13 +75,14 @@ def run_sequence(
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
+    _say_growth(run, configs)
     network = check_steps(configs)
     surveys = survey_steps(configs, get_world_size())
     images = [survey.num_images for survey in surveys]
     for step in range(len(configs)) if steps is None else steps:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
-        digests = training_digests(step_cfg, get_world_size())
+        digests = training_digests(step_cfg)
         if done:
             _say_skipped(
                 step, done, dict(digests, seed=cfg.randomness['seed'])
@@ -101,6 +104,15 @@ def run_sequence(
         run_step(step_cfg, resume, bool(adopts), record)
         write_summary(folder, run)
     return write_summary(folder, run)
+
+
+def _say_growth(run: RunConfig, configs: list[Config]) -> None:
+    """Say, before anything trains, if the processes need larger batches."""
+    if run.shares_batch:
+        single = [run.step(step) for step in range(len(configs))]
+        sentence = growth_sentence(single, configs)
+        if sentence:
+            print_log(sentence, 'current')
 
 
 def _say_skipped(step: int, done: dict, settings: dict[str, Any]) -> None:
@@ -145,6 +157,8 @@ def run_step(
     runner = build_runner(cfg)
     result = LastResult()
     runner.register_hook(result)
+    if get_world_size() > 1:
+        runner.register_hook(NormStatisticsHook())
     if not trained:
         runner.train()
         save_final(runner, folder)
@@ -244,20 +258,17 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
 
 def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
-    world_size = get_world_size()
     cfg, loader = configs[step], configs[step].train_dataloader
-    if images[step] < loader.batch_size * world_size:
-        smaller = images[step] // world_size
+    if images[step] < loader.batch_size:
         print_log(
             f'step {step} has {images[step]} images, less than one batch: the '
-            f'batch of a process shrinks from {loader.batch_size} to '
-            f'{smaller}',
+            f'batch shrinks from {loader.batch_size} to {images[step]}',
             'current',
         )
-        loader.batch_size = smaller
+        loader.batch_size = images[step]
     if cfg.log_processor.type == 'ContinualLogProcessor':
         cfg.log_processor.later_iters = sum(
-            num_iterations(later, count, world_size)
+            num_iterations(later, count)
             for later, count in zip(configs[step + 1 :], images[step + 1 :])
         )
 

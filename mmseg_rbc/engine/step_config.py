@@ -20,6 +20,7 @@ from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.tasks import Task
 
+from .batch import set_batch
 from .config_parts import (
     PARTS,
     check_parts,
@@ -84,6 +85,15 @@ class RunConfig:
         default = dict(type='PixelCrossEntropy')
         return self.method.get('base_criterion', default)
 
+    @property
+    def shares_batch(self) -> bool:
+        """Whether the batch is that of the schedule, of all processes.
+
+        Otherwise it is that of one process, as in MMSeg.
+        """
+        own = 'train_dataloader.batch_size' in self.options
+        return bool(self.cfg.get('schedule')) and not own
+
     def identity(self, step: int) -> dict[str, Any]:
         """Return what tells a finished step from that of another run.
 
@@ -127,7 +137,8 @@ class RunConfig:
             step: The continual step.
             work_dir: Folder of all steps.
             previous: Checkpoint of the previous step, from step 1 on.
-            world_size: Processes that share the global batch.
+            world_size: Processes that share the batch of the config, which
+                is that of them all.
         """
         # A Runner prints its config into every checkpoint; to format it with
         # yapf each time takes longer than a small step.
@@ -139,8 +150,10 @@ class RunConfig:
         if 'model' in cfg:
             self._set_model(cfg, step, previous)
         if cfg.get('schedule'):
+            part = cfg.schedule.base if step == 0 else cfg.schedule.later
             views = 2 if step > 0 and self.method.get('erase') else 1
-            _set_schedule(cfg, step, views, world_size)
+            set_batch(cfg, part, views, world_size)
+            set_length(cfg, part)
         if step > 0 and 'model' in cfg:
             apply_recipe(cfg)
         follow_loop(cfg)
@@ -149,8 +162,11 @@ class RunConfig:
             cfg.pop(part, None)
         merge_options(cfg, self.options)
         check_runner_keys(cfg)
+        loader = cfg.train_dataloader
+        if not self.shares_batch:
+            loader.batch_size = loader.get('batch_size', 1) * world_size
         # Last: options name the data set and the sampler of the config.
-        cfg.train_dataloader = with_draws(cfg.train_dataloader)
+        cfg.train_dataloader = with_draws(loader)
         return cfg
 
     def _set_data(self, cfg: Config, step: int) -> None:
@@ -223,23 +239,3 @@ def step_config(
     """Return the complete config of one step, see :class:`RunConfig`."""
     run = RunConfig(cfg, options)
     return run.step(step, work_dir, previous, world_size)
-
-
-def _set_schedule(cfg: Config, step: int, views: int, world_size: int) -> None:
-    """Set learning rate, length and the batch of one process.
-
-    ``batch_size`` of the schedule counts the images of all processes; an
-    erased view is an image, so a method that erases loads half as many.
-    """
-    part = cfg.schedule.base if step == 0 else cfg.schedule.later
-    batch, rest = divmod(part.batch_size, views * world_size)
-    if rest:
-        raise ValueError(
-            f'a global batch of {part.batch_size} images cannot be shared by '
-            f'{world_size} processes with {views} view(s) of each image: '
-            'change the number of processes, or schedule.base.batch_size and '
-            'schedule.later.batch_size'
-        )
-    cfg.train_dataloader.batch_size = batch
-    cfg.optim_wrapper.optimizer.lr = part.lr
-    set_length(cfg, part)

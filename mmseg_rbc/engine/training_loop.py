@@ -106,15 +106,14 @@ def follow_loop(cfg: Config) -> None:
         )
 
 
-def num_iterations(cfg: Config, num_images: int, world_size: int) -> int:
+def num_iterations(cfg: Config, num_images: int) -> int:
     """Return how many iterations a step takes.
 
     Args:
         cfg: The complete config of the step.
         num_images: Its training images.
-        world_size: Processes that share the global batch.
     """
     if counts_iterations(cfg.train_cfg):
         return cfg.train_cfg.max_iters
-    batch = cfg.train_dataloader.batch_size * world_size
+    batch = cfg.train_dataloader.batch_size
     return cfg.train_cfg.get('max_epochs', 0) * max(num_images // batch, 1)

@@ -33,10 +33,19 @@ def plain_errors() -> Iterator[None]:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM; data workers end quietly, as after Ctrl-C."""
+    """SIGTERM or SIGUSR1; data workers end quietly, as after Ctrl-C.
+
+    Attributes:
+        first: The signal that came first. Slurm warns with one, and ends the
+            other tasks with another when the first one has ended.
+    """
+
+    first: int | None = None
 
 
-def _terminate(_: int, frame: FrameType | None) -> None:
+def _terminate(number: int, frame: FrameType | None) -> None:
+    if number != signal.SIGALRM:
+        Terminated.first = Terminated.first or number
     # Python prints and ignores an exception in a callback of a fork, which is
     # where it handles a signal that came while data workers were started.
     inside = frame.f_globals.get('__name__') if frame else None
@@ -50,12 +59,16 @@ def _terminate(_: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
-    """End with a sentence after Ctrl-C (exit code 130) or SIGTERM (143).
+    """End with a sentence after Ctrl-C, SIGTERM or SIGUSR1.
+
+    The exit codes are 130, 143 and 138; the last one is for the warning
+    before the time limit of a job, see ``tools/slurm_train.sh``.
 
     Args:
         how_far: Says what is done, and how to go on.
     """
-    numbers = (signal.SIGTERM, signal.SIGALRM)
+    numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM)
+    Terminated.first = None
     before = {each: signal.signal(each, _terminate) for each in numbers}
     hook, sys.excepthook = sys.excepthook, _quiet_in_workers(sys.excepthook)
     try:
@@ -65,8 +78,11 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
         sys.unraisablehook = _ignore_half_built_loaders
         number = signal.SIGINT
         if isinstance(error, Terminated):
-            number = signal.SIGTERM
+            number = signal.Signals(Terminated.first or signal.SIGTERM)
         print(f'stopped: {how_far()}', file=sys.stderr, flush=True)
+        # The process ends now, with this code: Slurm's SIGTERM for tasks
+        # that outlive the first one may not change it.
+        before.update(dict.fromkeys(numbers, signal.SIG_IGN))
         raise SystemExit(128 + number) from None
     finally:
         sys.excepthook = hook

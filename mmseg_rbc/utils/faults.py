@@ -30,6 +30,10 @@ UNUSABLE = (
 SIGNAL_SECONDS = 2.0
 # torch passes an error of a worker on as text, in an error of the same type.
 IN_WORKER = re.compile(r'Caught \w+ in DataLoader worker process \d+\.\n')
+# What gloo and NCCL say when another process is gone.
+LOST_PEER = re.compile(
+    r'Connection (closed|reset) by peer|ncclRemoteError|ncclSystemError'
+)
 UNDECODED = re.compile(
     r'^(?:AssertionError: )?failed to load image: (.+)$', re.MULTILINE
 )
@@ -84,6 +88,13 @@ def fault_sentence(error: Exception) -> str | None:
             f'a process that reads data died ({text.strip().rstrip(".")}): '
             'if the memory of the machine or /dev/shm is full, use fewer '
             'train_dataloader.num_workers'
+        )
+    lost = LOST_PEER.search(text)
+    if isinstance(error, RuntimeError) and lost:
+        return (
+            f'another process of this run ended ({lost[0]}): its own message '
+            'says why; if it has none it was killed, perhaps because the '
+            'memory of its machine was full'
         )
     undecoded = UNDECODED.search(text)
     if isinstance(error, AssertionError) and undecoded:

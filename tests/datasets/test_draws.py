@@ -15,8 +15,8 @@ from mmengine.registry import TRANSFORMS
 from mmengine.runner import Runner
 from mmseg.registry import DATA_SAMPLERS
 
-from mmseg_rbc.datasets import with_draws
-from mmseg_rbc.datasets.draws import Draw
+from mmseg_rbc.datasets import share_batch, with_draws
+from mmseg_rbc.datasets.draws import Draw, _choose_for_all
 
 NUM_IMAGES = 5
 
@@ -159,14 +159,98 @@ def test_sampler_that_knows_no_epochs(single):
     assert len(drawn_numbers(sum(found, []))) == 2 * 3 * NUM_IMAGES
 
 
+def shared(dataset: dict, world_size: int, **more) -> list:
+    """Return the sampler of every process."""
+    samplers = []
+    for rank in range(world_size):
+        sampler = build(dataset).sampler
+        sampler.rank, sampler.world_size = rank, world_size
+        for key, value in dict(dict(batch_size=world_size), **more).items():
+            setattr(sampler, key, value)
+        samplers.append(sampler)
+    return samplers
+
+
+def draws(sampler) -> list[tuple]:
+    return [(int(draw), draw.key) for draw in sampler]
+
+
 def test_processes_share_the_draws(single):
     """Two processes draw what one does, and nothing twice."""
-    one, *two = (build(dict(single, indices=4)).sampler for _ in range(3))
-    for rank, sampler in enumerate(two):
-        for owner in (sampler, sampler.sampler):
-            owner.rank, owner.world_size = rank, 2
-    found = [[(int(d), d.key) for d in sampler] for sampler in (one, *two)]
-    assert found[0] == [x for pair in zip(*found[1:]) for x in pair]
+    (one,) = shared(dict(single, indices=4), 1)
+    two = [draws(sampler) for sampler in shared(dict(single, indices=4), 2)]
+    assert draws(one) == [x for pair in zip(*two) for x in pair]
+
+
+@pytest.mark.parametrize('world_size, sizes', [(2, [2, 1]), (3, [1, 1, 1])])
+def test_whole_batches_are_shared(single, world_size, sizes):
+    """15 draws in batches of 3, twice: each process has its share."""
+    every = draws(shared(repeated(single), 1, batch_size=3)[0])
+    found = shared(repeated(single), world_size, batch_size=3)
+    assert [len(sampler) for sampler in found] == [5 * n for n in sizes]
+    own = [draws(sampler) for sampler in found]
+    for i in range(5):
+        batch = [
+            draw
+            for n, part in zip(sizes, own)
+            for draw in part[i * n : i * n + n]
+        ]
+        assert sorted(batch) == sorted(every[3 * i : 3 * i + 3])
+
+
+def test_last_batch(single):
+    """Five draws in batches of 4: dropped, filled up, or left as it is."""
+    first = [index for index, _ in draws(build(single).sampler)]
+    for more, expected in (
+        (dict(drop_last=True), [[0], [1], [2], [3]]),
+        (dict(), [[0, 4], [1, 0], [2, 1], [3, 2]]),
+        (dict(round_up=False), [[0, 4], [1], [2], [3]]),
+    ):
+        found = shared(single, 4, batch_size=4, **more)
+        assert [len(sampler) for sampler in found] == [*map(len, expected)]
+        indices = [[int(draw) for draw in sampler] for sampler in found]
+        assert indices == [[first[i] for i in own] for own in expected]
+    keys = [draw.key for sampler in shared(single, 4) for draw in sampler]
+    assert len(set(keys)) == 8, 'an image that fills up is another draw'
+
+
+def test_shared_stream_is_resumed_at_its_batch(single):
+    if not hasattr(build(single, 'InfiniteSampler').sampler, 'skip'):
+        pytest.skip('this MMEngine loads the batches to skip them')
+    for rank, own in enumerate((2, 1)):
+        whole, resumed = (
+            build(single, 'InfiniteSampler').sampler for _ in range(2)
+        )
+        for sampler in (whole, resumed):
+            sampler.rank, sampler.world_size, sampler.batch_size = rank, 2, 3
+        resumed.skip(4 * own)
+        found = [
+            [draw.key for draw in itertools.islice(sampler, 8 * own)]
+            for sampler in (whole, resumed)
+        ]
+        assert found[1][: 4 * own] == found[0][4 * own :]
+
+
+def test_config_says_the_batch_of_all_processes(single):
+    loader = with_draws(
+        ConfigDict(
+            dataset=single, sampler=dict(type='DefaultSampler'), batch_size=3
+        )
+    )
+    own = share_batch(loader)
+    assert own['batch_size'] == own['sampler']['batch_size'] == 3
+    assert share_batch(own) is own
+    val = dict(sampler=dict(type='DefaultSampler'), batch_size=2)
+    assert share_batch(val) is val
+
+
+def test_sampler_that_shares_by_itself():
+    class Own:
+        world_size = 2
+
+    with pytest.raises(ValueError, match='Own shares the images between the'):
+        _choose_for_all(Own(), 2)
+    _choose_for_all(Own(), 1)
 
 
 def test_plain_index_leaves_the_generators_alone(single):

@@ -1,6 +1,5 @@
-"""Process groups, launcher options, and what a Runner shows on the screen."""
+"""Process groups, and what a Runner shows on the screen."""
 
-import argparse
 import resource
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from mmengine.visualization import Visualizer
 from mmseg_rbc.engine import run_sequence, step_config
 from mmseg_rbc.engine.launch import (
     BriefRunner,
-    add_launcher_arguments,
     build_runner,
     close_runner,
     processes,
@@ -90,22 +88,57 @@ def test_one_process_needs_no_group(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason='NCCL is used then')
-def test_several_processes_on_a_cpu_need_torchrun(monkeypatch):
+def test_launchers_that_launched_nothing(monkeypatch):
     monkeypatch.setenv('LOCAL_RANK', '0')
-    monkeypatch.delenv('MASTER_ADDR', raising=False)
-    with pytest.raises(RuntimeError, match='need torchrun, .*dist_train.sh'):
-        with processes('slurm', 0, {}):
-            pass
+    for name in ('MASTER_ADDR', 'SLURM_PROCID'):
+        monkeypatch.delenv(name, raising=False)
+    for launcher, sentence in (
+        ('pytorch', 'found no MASTER_ADDR, .* use tools/dist_train.sh'),
+        ('slurm', 'found no SLURM_PROCID, .* use tools/slurm_train.sh'),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            with processes(launcher, 0, {}):
+                pass
 
 
-def test_launcher_arguments():
-    parser = argparse.ArgumentParser()
-    add_launcher_arguments(parser)
-    args = parser.parse_args([])
-    assert (args.launcher, args.local_rank) == ('none', 0)
-    for spelling in ('--local_rank=3', '--local-rank=3'):
-        args = parser.parse_args(['--launcher', 'pytorch', spelling])
-        assert (args.launcher, args.local_rank) == ('pytorch', 3)
+SLURM = """
+import os
+import torch.distributed as dist
+from mmseg_rbc.engine.launch import processes
+with processes('slurm', 0, {}):
+    print(dist.get_backend(), dist.get_rank(), dist.get_world_size())
+names = ('MASTER_ADDR', 'MASTER_PORT', 'LOCAL_RANK')
+print(*(os.environ[name] for name in names))
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='NCCL is used then')
+def test_task_of_slurm(tmp_path):
+    """What srun sets for one task; tests/slurm/run.sh has a real Slurm."""
+    tool = tmp_path / 'scontrol'
+    tool.write_text('#!/bin/sh\necho 127.0.0.1\necho other\n')
+    tool.chmod(0o755)
+    number = free_port() % 10000
+    env = tool_environment(
+        SLURM_PROCID='0',
+        SLURM_NTASKS='1',
+        SLURM_LOCALID='0',
+        SLURM_JOB_ID=str(70000 + number),
+        SLURM_NODELIST='n[1-2]',
+    )
+    env['PATH'] = f'{tmp_path}:{env["PATH"]}'
+    env.pop('MASTER_ADDR', None)
+    done = subprocess.run(
+        [sys.executable, '-c', SLURM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+    )
+    assert done.stdout.splitlines() == [
+        'gloo 0 1',
+        f'127.0.0.1 {20000 + number} 0',
+    ], done.stderr[-2000:]
 
 
 def test_dumps_are_in_the_file_but_not_on_the_screen(

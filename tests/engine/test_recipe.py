@@ -59,6 +59,18 @@ def test_methods_without_pod():
     )
 
 
+def test_the_consistency_of_rbc_becomes_relative():
+    losses = step_config(large('rbc', relative_consistency=0.03), 1)
+    losses = losses.model.method.losses
+    assert losses.consistency == dict(
+        type='ContextConsistencyLoss',
+        pairing='student',
+        weight=0.03,
+        relative=True,
+    )
+    assert 'relative' not in losses.pod
+
+
 def test_methods_with_random_rows_share_nothing():
     method = step_config(large('ft', new_share=0.1), 1).model.method
     assert 'new_share' not in method

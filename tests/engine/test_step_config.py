@@ -118,7 +118,7 @@ def test_steps_of_a_run():
         assert previous.num_classes == sizes[step - 1]
         assert previous.expected.step == step - 1
         assert len(previous.expected.classes) == sizes[step - 1]
-    assert all(out.train_dataloader.batch_size == 12 for out in steps)
+    assert all(out.train_dataloader.batch_size == 24 for out in steps)
     assert steps[3].val_evaluator.out_file == f'{folders[3]}/metrics.json'
     assert steps[3].log_processor.step == 3
     assert steps[3].log_processor.last_step == 5

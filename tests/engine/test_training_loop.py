@@ -166,7 +166,7 @@ def test_schedules_of_mmseg(tiny_config, kind):
     assert out.train_dataloader.sampler.sampler.type == 'InfiniteSampler'
     assert out.default_hooks.checkpoint.interval == iters // 10
     assert out.log_processor.by_epoch is False
-    assert num_iterations(out, 19, 1) == iters
+    assert num_iterations(out, 19) == iters
 
 
 def mmseg_run(tiny_config, kind: str = '20k', **options):
@@ -283,6 +283,5 @@ def test_loops():
 
 def test_iterations_of_epochs():
     cfg = step_config(whole(), 1)
-    assert num_iterations(cfg, 100, 1) == 30 * 4
-    assert num_iterations(cfg, 100, 2) == 30 * 2
-    assert num_iterations(cfg, 5, 1) == 30
+    assert num_iterations(cfg, 100) == 30 * 4
+    assert num_iterations(cfg, 5) == 30

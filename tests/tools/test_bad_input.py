@@ -28,7 +28,7 @@ BAD = [
     ),
     ('method.ballance=True', "method.ballance is unknown: .* 'balance'"),
     ('method.criterion.type=Foo', "method.criterion.type='Foo' is not regis"),
-    ('schedule.later.batch_size=7', 'a global batch of 7 images cannot be sh'),
+    ('schedule.later.batch_size=7', 'a batch of 7 images cannot be filled wi'),
     ('model.decode_head.out_channels=3', 'model cannot be built: out_channel'),
     ('model.type=Nothing', "model.type='Nothing' is not registered"),
     ('train_dataloader.dataset.type=Foo', "dataset.type='Foo' is not regist"),

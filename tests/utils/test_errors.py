@@ -39,7 +39,8 @@ def test_all_tracebacks_on_request(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'number, workers', [(signal.SIGTERM, 2), (signal.SIGINT, 0)]
+    'number, workers',
+    [(signal.SIGTERM, 2), (signal.SIGINT, 0), (signal.SIGUSR1, 2)],
 )
 def test_a_stopped_training_says_how_to_go_on(
     tiny_root, tmp_path, number, workers
@@ -122,3 +123,29 @@ def test_loader_stopped_while_it_starts():
     assert 'stopped: go on' in done.stderr
     assert '_workers' not in done.stderr
     assert 'of another destructor' in done.stderr
+
+
+ENDING = """
+import os, signal, time
+from mmseg_rbc.utils.errors import stoppable
+
+with stoppable(lambda: 'go on'):
+    try:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(9)
+    finally:
+        import atexit
+        atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_later_signal_does_not_change_the_exit_code():
+    """srun sends SIGTERM to a task that ends after the others."""
+    done = subprocess.run(
+        [sys.executable, '-c', ENDING],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 128 + signal.SIGUSR1
+    assert done.stderr == 'stopped: go on\n'

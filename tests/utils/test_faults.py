@@ -153,6 +153,14 @@ def test_connection_to_a_killed_data_worker():
     assert said.startswith('a process that reads data died (DataLoader worker')
 
 
+def test_lost_process():
+    error = RuntimeError('[pair.cc:1] Connection closed by peer [::1]:7')
+    assert fault_sentence(error).startswith(
+        'another process of this run ended (Connection closed by peer): its'
+    )
+    assert fault_sentence(ValueError('Connection closed by peer')) is None
+
+
 def test_other_connections_pass():
     def broken() -> None:
         raise ConnectionResetError(errno.ECONNRESET, 'not of a worker')

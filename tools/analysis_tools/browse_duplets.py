@@ -1,20 +1,18 @@
 """Draw the image duplets of a continual step: what the network is shown."""
 
+from __future__ import annotations
+
 import argparse
 import os.path as osp
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
 from mmengine.utils import mkdir_or_exist
-from mmseg.registry import DATASETS
 
-from mmseg_rbc.datasets import ContinualDataset
-from mmseg_rbc.datasets.transforms import NewClassErase
-from mmseg_rbc.datasets.transforms.erase import FILLS
-from mmseg_rbc.datasets.wrappers import base_datasets
-from mmseg_rbc.engine import step_config
-from mmseg_rbc.visualization import draw_duplets, duplet_views
+if TYPE_CHECKING:
+    from mmseg_rbc.datasets import ContinualDataset
 
 
 def parse_args() -> argparse.Namespace:
@@ -30,9 +28,9 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument(
         '--fill',
-        choices=FILLS,
         default='black',
-        help='fill of the erased part, if the config does not erase',
+        help='fill of the erased part, if the config does not erase: black, '
+        'mean, noise or inpaint',
     )
     parser.add_argument(
         '--out', help='picture; duplets_step_<step>.png by default'
@@ -50,6 +48,11 @@ def parse_args() -> argparse.Namespace:
 
 def build_dataset(args: argparse.Namespace) -> ContinualDataset:
     """Build the training data of the step."""
+    from mmseg.registry import DATASETS
+
+    from mmseg_rbc.datasets.wrappers import base_datasets
+    from mmseg_rbc.engine import step_config
+
     cfg = Config.fromfile(args.config)
     options = dict(args.cfg_options or {})
     cfg.merge_from_dict(options)
@@ -60,14 +63,19 @@ def build_dataset(args: argparse.Namespace) -> ContinualDataset:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.datasets.transforms import NewClassErase
+    from mmseg_rbc.visualization import draw_duplets, duplet_views
+
     init_default_scope('mmseg')
     np.random.seed(args.seed)
     out = args.out or f'duplets_step_{args.step}.png'
     try:
+        erase = NewClassErase(fill=args.fill)
         dataset = build_dataset(args)
         last, count = len(dataset) - 1, min(args.num, len(dataset))
         indices = np.linspace(0, last, count).astype(int).tolist()
-        views = duplet_views(dataset, indices, NewClassErase(fill=args.fill))
+        views = duplet_views(dataset, indices, erase)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from None
     mkdir_or_exist(osp.dirname(osp.abspath(out)))

@@ -12,21 +12,16 @@ images of step 0 and in those of the later step? (co_occurrence.png, .json)
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
-from mmseg.models import EncoderDecoder
 
-from mmseg_rbc.apis import build_dataset, load_network
-from mmseg_rbc.datasets.wrappers import base_datasets
-from mmseg_rbc.evaluation.context_bias import data_bias, measure_network
-from mmseg_rbc.reporting import plots
-from mmseg_rbc.reporting.tables import context_bias_table
-from mmseg_rbc.runs import StepDir
-from mmseg_rbc.utils.files import write_json
-from mmseg_rbc.utils.progress import track
+if TYPE_CHECKING:
+    from mmseg.models import EncoderDecoder
+
+    from mmseg_rbc.runs import StepDir
 
 
 def parse_args() -> argparse.Namespace:
@@ -55,6 +50,11 @@ def parse_args() -> argparse.Namespace:
 
 def measure(model: EncoderDecoder, num_old: int) -> dict[str, Any]:
     """Measure a network on its validation data."""
+    from mmseg_rbc.apis import build_dataset
+    from mmseg_rbc.datasets.wrappers import base_datasets
+    from mmseg_rbc.evaluation.context_bias import measure_network
+    from mmseg_rbc.utils.progress import track
+
     config = next(base_datasets(model.cfg.val_dataloader.dataset))
     dataset = build_dataset(config)
     samples = (dataset[i] for i in range(len(dataset)))
@@ -66,6 +66,12 @@ def measure(model: EncoderDecoder, num_old: int) -> dict[str, Any]:
 
 def measure_data(cfg: Config, out: StepDir) -> None:
     """Compare what old classes come with in the training data; draw it."""
+    from mmseg_rbc.apis import build_dataset
+    from mmseg_rbc.datasets.wrappers import base_datasets
+    from mmseg_rbc.evaluation.context_bias import data_bias
+    from mmseg_rbc.reporting import plots
+    from mmseg_rbc.utils.files import write_json
+
     config = next(base_datasets(cfg.train_dataloader.dataset))
     dataset = build_dataset(dict(config, step=0, pipeline=[]))
     task, names = dataset.task, dataset.all_classes
@@ -101,6 +107,12 @@ def rounded(matrix: np.ndarray) -> list[list[float | None]]:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.apis import load_network
+    from mmseg_rbc.reporting.tables import context_bias_table
+    from mmseg_rbc.runs import StepDir
+    from mmseg_rbc.utils.files import write_json
+
     init_default_scope('mmseg')
     try:
         model = load_network(args.checkpoint, args.device)

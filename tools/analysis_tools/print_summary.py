@@ -2,15 +2,16 @@
 
 import argparse
 
-from mmseg_rbc.reporting.tables import summary_table
-from mmseg_rbc.runs import WorkDir
-
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('work_dirs', nargs='+', help='work dirs of runs')
     args = parser.parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.reporting.tables import summary_table
+    from mmseg_rbc.runs import WorkDir
+
     for folder in map(WorkDir, args.work_dirs):
         try:
             steps = folder.read_summary()['steps']

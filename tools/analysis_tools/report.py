@@ -7,10 +7,6 @@ and the numbers (CSV). Unfinished or damaged runs are shown as far as they go.
 import argparse
 import os.path as osp
 
-from mmseg_rbc.reporting.predictions import draw_predictions
-from mmseg_rbc.reporting.report import write_report
-from mmseg_rbc.runs.run import find_runs
-
 
 def parse_args() -> argparse.Namespace:
     """Parse the command line."""
@@ -48,6 +44,11 @@ def main() -> None:
             raise SystemExit(
                 f'{path} is no folder: pass the work dir of a run'
             )
+    # Not above: --help answers without torch.
+    from mmseg_rbc.reporting.predictions import draw_predictions
+    from mmseg_rbc.reporting.report import write_report
+    from mmseg_rbc.runs.run import find_runs
+
     out = args.out or osp.join(args.work_dirs[0], 'report')
     runs = find_runs(args.work_dirs)
     for problem in [p for run in runs for p in run.problems]:

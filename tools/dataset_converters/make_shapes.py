@@ -6,9 +6,6 @@ are told apart by their neighbors only (see docs/experiments.md).
 
 import argparse
 
-from mmseg_rbc.datasets.context_shapes import make_context_shapes
-from mmseg_rbc.datasets.shapes import make_shapes
-
 
 def main() -> None:
     """Run the command line."""
@@ -35,6 +32,10 @@ def main() -> None:
     )
     parser.add_argument('--seed', type=int, default=0)
     args = parser.parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.datasets.context_shapes import make_context_shapes
+    from mmseg_rbc.datasets.shapes import make_shapes
+
     numbers = (args.num_train, args.num_val)
     if args.context:
         bias = args.context == 'biased'

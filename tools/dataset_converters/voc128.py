@@ -12,10 +12,6 @@ from functools import partial
 
 from PIL import Image
 
-from mmseg_rbc.datasets.class_index import shipped_names
-from mmseg_rbc.utils.files import check_files
-from mmseg_rbc.utils.progress import track
-
 # Folder, ending and filter: labels must not be mixed.
 KINDS = (
     ('JPEGImages', '.jpg', Image.Resampling.LANCZOS),
@@ -61,6 +57,11 @@ def parse_args() -> argparse.Namespace:
 def main() -> None:
     """Run the command line."""
     args = parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.datasets.class_index import shipped_names
+    from mmseg_rbc.utils.files import check_files
+    from mmseg_rbc.utils.progress import track
+
     names = {file: shipped_names(split) for file, split in LISTS.items()}
     every = [name for listed in names.values() for name in listed]
     try:

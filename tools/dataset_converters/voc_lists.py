@@ -5,14 +5,15 @@ import os.path as osp
 
 from mmengine.utils import mkdir_or_exist
 
-from mmseg_rbc.datasets.class_index import shipped_names
-
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('voc_root', help='such as data/VOCdevkit/VOC2012')
     args = parser.parse_args()
+    # Not above: --help answers without torch.
+    from mmseg_rbc.datasets.class_index import shipped_names
+
     folder = osp.join(args.voc_root, 'ImageSets', 'Segmentation')
     mkdir_or_exist(folder)
     for split in ('trainaug', 'val'):

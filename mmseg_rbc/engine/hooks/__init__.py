@@ -4,6 +4,7 @@ from .gradient_share_hook import GradientShareHook
 from .importance_hook import ImportanceHook
 from .invalid_loss_hook import InvalidLossHook
 from .new_rows_hook import NewRowsHook
+from .norm_statistics_hook import NormStatisticsHook
 from .pseudo_threshold_hook import PseudoThresholdHook
 from .torch_seed_hook import TorchSeedHook
 
@@ -12,6 +13,7 @@ __all__ = [
     'ImportanceHook',
     'InvalidLossHook',
     'NewRowsHook',
+    'NormStatisticsHook',
     'PseudoThresholdHook',
     'TorchSeedHook',
 ]

@@ -19,6 +19,7 @@ from .distillation import (
     old_log_probs,
     sigmoid_distillation,
 )
+from .global_mean import global_mean, image_share
 from .local_pod import LocalPODLoss, local_pod_distance
 from .pixel_mean import pixel_mean
 
@@ -33,6 +34,8 @@ __all__ = [
     'UnbiasedCrossEntropy',
     'balance_weight',
     'folded_log_probs',
+    'global_mean',
+    'image_share',
     'knowledge_distillation',
     'local_pod_distance',
     'old_log_probs',

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from mmengine.dist import all_reduce, get_world_size
 from mmseg.registry import MODELS
 from torch import Tensor, nn
 
 from mmseg_rbc.models.outputs import Outputs
 
-from .pixel_mean import pixel_mean
+from .global_mean import global_mean
+from .pixel_mean import Function, pixel_mean
 
 PAIRINGS = ('student', 'teacher')
 
@@ -24,6 +24,21 @@ def squared_distance(difference: Tensor, mask: Tensor) -> Tensor:
         mask: ``(B, H, W)`` bool.
     """
     return (difference.square().sum(1) * mask).mean()
+
+
+def relative_distance(pair: Tensor, mask: Tensor) -> Tensor:
+    """Sum of ``2 |a - b|^2 / (|a|^2 + |b|^2)`` over M, by **all** pixels.
+
+    It is 0 for equal and 2 for orthogonal logits, and does not change when
+    both are scaled: smaller logits do not satisfy it.
+
+    Args:
+        pair: ``(B, 2C, H, W)``: a, then b.
+        mask: M, ``(B, H, W)`` bool.
+    """
+    a, b = pair.chunk(2, 1)
+    size = pair.square().sum(1).clamp(min=torch.finfo(pair.dtype).eps)
+    return (2 * (a - b).square().sum(1) / size * mask).mean()
 
 
 @MODELS.register_module()
@@ -40,9 +55,16 @@ class ContextConsistencyLoss(nn.Module):
             ``teacher`` (released code): logits 0 to O-1 of the student
             against those of the teacher on the same view, over both views.
         weight: gamma.
+        relative: Divide the squared distance at a pixel by the mean squared
+            norm of its two sides.
     """
 
-    def __init__(self, pairing: str = 'student', weight: float = 0.01) -> None:
+    def __init__(
+        self,
+        pairing: str = 'student',
+        weight: float = 0.01,
+        relative: bool = False,
+    ) -> None:
         super().__init__()
         if pairing not in PAIRINGS:
             raise ValueError(
@@ -50,6 +72,7 @@ class ContextConsistencyLoss(nn.Module):
             )
         self.pairing = pairing
         self.weight = weight
+        self.relative = relative
 
     def forward(
         self, student: Outputs, teacher: Outputs, target: Tensor
@@ -71,23 +94,15 @@ class ContextConsistencyLoss(nn.Module):
         logits = student.small_logits[:, :num_old].float()
         if self.pairing == 'student':
             is_old = is_old.chunk(2)[0]
-            full, erased = logits[:, 1:].chunk(2)
-            difference = erased - full
+            a, b = logits[:, 1:].chunk(2)
         else:
-            difference = logits - teacher.small_logits.float()
-        # Resizing is linear: the difference is resized, not both sides.
-        differences = replace(student, small_logits=difference)
-        mean = pixel_mean(squared_distance, differences, is_old)
-        return self.weight * global_mean(mean * is_old.numel(), is_old.sum())
-
-
-def global_mean(total: Tensor, count: Tensor) -> Tensor:
-    """Divide the sum of a process by the count of all processes.
-
-    The gradients of processes are averaged, so a process contributes
-    ``sum / (sum of counts) * (number of processes)``.
-    """
-    count = count.to(torch.float64)
-    all_reduce(count)
-    share = get_world_size() / count.clamp(min=1)
-    return total * share.to(total.dtype)
+            a, b = logits, teacher.small_logits.float()
+        distance: Function
+        if self.relative:
+            distance, small = relative_distance, torch.cat([a, b], 1)
+        else:
+            # Resizing is linear: the difference is resized, not both sides.
+            distance, small = squared_distance, a - b
+        sides = replace(student, small_logits=small)
+        mean = pixel_mean(distance, sides, is_old)
+        return self.weight * global_mean(mean * is_old.numel(), is_old)

@@ -19,7 +19,7 @@ from mmseg_rbc.models.classifier import (
     grow_state_dict,
     loss_weight,
 )
-from mmseg_rbc.models.losses import balance_weight
+from mmseg_rbc.models.losses import balance_weight, image_share
 from mmseg_rbc.models.outputs import Outputs, run_network
 from mmseg_rbc.models.teacher import build_teacher, hide_module
 from mmseg_rbc.tasks import IGNORE_INDEX
@@ -208,6 +208,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     ) -> dict[str, Tensor]:
         """Compute the losses of a batch.
 
+        Where processes have different numbers of images, every loss is
+        weighted by :func:`.image_share`.
+
         Args:
             inputs: ``(B, 3, H, W)``; with duplets the full views, then the
                 erased ones.
@@ -220,7 +223,14 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         if self._previous is not None and not self.is_init:
             raise RuntimeError('init_weights() must run before training')
         target = torch.cat([s.gt_sem_seg.data for s in data_samples])
-        num_views = 1 + (data_samples[-1].metainfo.get('view') == 'erased')
+        losses = self._losses(inputs, target, _num_views(data_samples))
+        share = image_share(len(inputs), inputs)
+        return {name: share * loss for name, loss in losses.items()}
+
+    def _losses(
+        self, inputs: Tensor, target: Tensor, num_views: int
+    ) -> dict[str, Tensor]:
+        """Return the losses of :meth:`loss` as means over its images."""
         student = run_network(self, inputs, num_views)
         if self.teacher is None:
             return self._criterion_losses(student, target, None, self.num_old)
@@ -281,3 +291,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             loss = self.criterion(outputs, target, weight, num_old)
             losses[f'aux_{i}.loss_ce'] = factors[i] * loss
         return losses
+
+
+def _num_views(data_samples: Sequence[SegDataSample]) -> int:
+    return 1 + (data_samples[-1].metainfo.get('view') == 'erased')

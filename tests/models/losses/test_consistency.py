@@ -6,7 +6,6 @@ from mmseg.registry import MODELS
 from model_cases import assert_same, outputs
 
 from mmseg_rbc.models.losses import squared_distance
-from mmseg_rbc.models.losses.consistency import global_mean
 
 
 def consistency_case():
@@ -65,6 +64,52 @@ def test_consistency_as_released():
     )
 
 
+@pytest.mark.parametrize('pairing', ['student', 'teacher'])
+def test_relative_consistency(pairing):
+    student, teacher, target = consistency_case()
+    loss = MODELS.build(
+        dict(
+            type='ContextConsistencyLoss',
+            pairing=pairing,
+            weight=0.7,
+            relative=True,
+        )
+    )
+    images, first = (2, 1) if pairing == 'student' else (4, 0)
+    total, count = 0, 0
+    for b in range(images):
+        for y in range(10):
+            for x in range(14):
+                if target[b, y, x] in (1, 2):
+                    count += 1
+                    z = student.logits[b, first:3, y, x]
+                    if pairing == 'student':
+                        other = student.logits[b + 2, first:3, y, x]
+                    else:
+                        other = teacher.logits[b, first:3, y, x]
+                    size = (z.square().sum() + other.square().sum()) / 2
+                    total = total + (z - other).square().sum() / size
+    assert_same(
+        loss(student, teacher, target),
+        0.7 * total / count,
+        [student.small_logits],
+    )
+
+
+def test_smaller_logits_do_not_satisfy_the_relative_consistency():
+    student, teacher, target = consistency_case()
+    losses = [
+        MODELS.build(dict(type='ContextConsistencyLoss', relative=relative))
+        for relative in (False, True)
+    ]
+    absolute, relative = (loss(student, teacher, target) for loss in losses)
+    student.small_logits = 0.5 * student.small_logits
+    torch.testing.assert_close(
+        losses[0](student, teacher, target), absolute / 4
+    )
+    torch.testing.assert_close(losses[1](student, teacher, target), relative)
+
+
 def test_consistency_without_old_pixels_is_0():
     student, teacher, target = consistency_case()
     target = torch.where((target == 1) | (target == 2), 0, target)
@@ -88,12 +133,6 @@ def test_distance_by_hand():
     difference = torch.tensor([[[[1.0, 5.0]], [[2.0, 5.0]]]])
     mask = torch.tensor([[[True, False]]])
     assert squared_distance(difference, mask) == 2.5
-
-
-def test_mean_over_the_pixels_of_all_processes():
-    """With one process; test_sequence.py compares it with two."""
-    assert global_mean(torch.tensor(6.0), torch.tensor(3)) == 2
-    assert global_mean(torch.tensor(0.0), torch.tensor(0)) == 0
 
 
 def test_consistency_needs_duplets():

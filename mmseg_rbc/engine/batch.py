@@ -1,0 +1,82 @@
+"""The batch of a step, which any number of processes share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mmengine.config import Config
+
+
+def num_draws(part: Mapping[str, Any], views: int) -> int:
+    """Return how many images are loaded for the batch of a schedule.
+
+    Its ``batch_size`` counts the images of all processes; an erased view is
+    an image, so a method that erases loads half as many.
+
+    Args:
+        part: ``schedule.base`` or ``schedule.later``.
+        views: Of every image that is loaded.
+    """
+    draws, rest = divmod(part['batch_size'], views)
+    if rest:
+        raise ValueError(
+            f'a batch of {part["batch_size"]} images cannot be filled with '
+            f'{views} views of each image: change '
+            'schedule.later.batch_size to a multiple of it'
+        )
+    return draws
+
+
+def set_batch(
+    cfg: Config, part: Mapping[str, Any], views: int, world_size: int
+) -> None:
+    """Set the batch of all processes, and the learning rate.
+
+    With more processes than images both grow, to one image a process, by the
+    same factor (as MMEngine's ``auto_scale_lr``).
+
+    Args:
+        cfg: The config of a step, changed in place.
+        part: ``schedule.base`` or ``schedule.later``.
+        views: Of every image that is loaded.
+        world_size: Processes that share the batch.
+    """
+    wanted = num_draws(part, views)
+    batch = max(wanted, world_size)
+    cfg.train_dataloader.batch_size = batch
+    lr = part['lr']
+    cfg.optim_wrapper.optimizer.lr = (
+        lr if batch == wanted else lr * batch / wanted
+    )
+
+
+def growth_sentence(
+    single: Sequence[Config], configs: Sequence[Config]
+) -> str | None:
+    """Say which steps have a larger batch than they would with one process.
+
+    Args:
+        single: The config of every step for one process.
+        configs: The same for the processes that there are.
+    """
+    steps: dict[str, list[str]] = {}
+    for step, (before, after) in enumerate(zip(single, configs)):
+        loaders = before.train_dataloader, after.train_dataloader
+        if loaders[0].batch_size < loaders[1].batch_size:
+            steps.setdefault(_change(before, after), []).append(str(step))
+    if not steps:
+        return None
+    changes = [f'step {", ".join(steps[text])}: {text}' for text in steps]
+    return (
+        'more processes than images in a batch: it grows to one image a '
+        f'process, and the learning rate with it ({"; ".join(changes)})'
+    )
+
+
+def _change(before: Config, after: Config) -> str:
+    sizes = [cfg.train_dataloader.batch_size for cfg in (before, after)]
+    rates = [cfg.optim_wrapper.optimizer.lr for cfg in (before, after)]
+    return (
+        f'{sizes[0]} to {sizes[1]} images, lr {rates[0]:.3g} to {rates[1]:.3g}'
+    )
