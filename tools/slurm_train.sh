@@ -33,14 +33,24 @@ if [ -z "${REQUEUE:-}" ]; then
 fi
 # srun does not ask the batch job for this.
 command+=(--cpus-per-task="${CPUS_PER_TASK:-5}")
-# 138 is what a run ends with after SIGUSR1.
+# The signal goes to this script, which passes it on: what the tasks end with
+# depends on whose signal came first, and on who lost whom.
 # shellcheck disable=SC2086
 sbatch "${resources[@]}" --requeue --open-mode=append \
-    --signal="USR1@${WARN_SECONDS:-120}" ${SRUN_ARGS:-} <<EOF
+    --signal="B:USR1@${WARN_SECONDS:-120}" ${SRUN_ARGS:-} <<EOF
 #!/usr/bin/env bash
-$(printf '%q ' "${command[@]}" "${train[@]}" --resume "${@:4}")
+warned=
+$(printf '%q ' "${command[@]}" "${train[@]}" --resume "${@:4}") &
+tasks=\$!
+trap 'warned=1; kill -USR1 "\$tasks"' USR1
+wait "\$tasks"
 code=\$?
-if [ "\$code" = 138 ]; then
+# A signal ends wait, not the tasks.
+while kill -0 "\$tasks" 2> /dev/null; do
+    wait "\$tasks"
+    code=\$?
+done
+if [ -n "\$warned" ] && [ "\$code" != 0 ]; then
     scontrol requeue "\$SLURM_JOB_ID"
 fi
 exit "\$code"

@@ -8,7 +8,9 @@ import inspect
 import logging
 import os
 import os.path as osp
+import socket
 import subprocess
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +22,15 @@ import torch
 import torch.distributed.nn
 from mmengine.config import Config
 from mmengine.device import get_device
-from mmengine.dist import init_dist, is_distributed, is_main_process
+from mmengine.dist import (
+    all_gather_object,
+    barrier,
+    broadcast_object_list,
+    get_world_size,
+    init_dist,
+    is_distributed,
+    is_main_process,
+)
 from mmengine.logging import MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
@@ -30,7 +40,7 @@ from torch.utils.data import DataLoader
 
 from mmseg_rbc.datasets import share_batch
 from mmseg_rbc.utils.cpu import keep_freed_memory
-from mmseg_rbc.utils.files import replacing
+from mmseg_rbc.utils.files import replacing, write_text
 
 # Where the processes of a Slurm job meet; Linux gives away higher ones.
 FIRST_PORT, NUM_PORTS = 20000, 10000
@@ -103,6 +113,35 @@ def _read_slurm() -> None:
         command = ['scontrol', 'show', 'hostnames', nodes]
         names = subprocess.check_output(command, text=True)
         env['MASTER_ADDR'] = names.split()[0]
+
+
+def check_shared_folder(path: str) -> None:
+    """Raise unless all processes see what the first one writes into a folder.
+
+    The others read the networks of earlier steps from it.
+
+    Args:
+        path: The work dir; it is made if it is not there.
+    """
+    if get_world_size() == 1:
+        return
+    token = [f'.seen_by_all.{uuid.uuid4().hex}']
+    broadcast_object_list(token)
+    file = osp.join(path, token[0])
+    if is_main_process():
+        os.makedirs(path, exist_ok=True)
+        write_text(file, '')
+    barrier()
+    seen = all_gather_object((osp.isfile(file), socket.gethostname()))
+    if is_main_process():
+        os.remove(file)
+    blind = [i for i, (sees, _) in enumerate(seen) if not sees]
+    if blind:
+        raise ValueError(
+            f'process {blind[0]} on {seen[blind[0]][1]} does not see '
+            f'{osp.abspath(path)}, which process 0 on {seen[0][1]} writes '
+            'into: give a --work-dir on a disk that all machines share'
+        )
 
 
 def _has_accelerator() -> bool:

@@ -34,7 +34,7 @@ from .adoption import adopt_step_0
 from .batch import growth_sentence
 from .digests import training_digests
 from .hooks import NormStatisticsHook
-from .launch import build_runner, close_runner
+from .launch import build_runner, check_shared_folder, close_runner
 from .preflight import check_steps
 from .resuming import find_checkpoint
 from .step_config import RunConfig
@@ -70,6 +70,7 @@ def run_sequence(
     Returns:
         The content of ``finished.json`` of every finished step.
     """
+    check_shared_folder(work_dir)
     cfg = copy.deepcopy(cfg)
     # One seed for all steps and all restarts.
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))

@@ -14,6 +14,9 @@ chmod 755 "$dir"
 export SLURM_CONF=$dir/slurm.conf OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1
 export PYTHONPATH=$repo MMSEG_RBC_CACHE=$dir/cache
 patience=${SLURM_SECONDS:-150}
+# Another Slurm on loopback has others; a job's number chooses its port.
+port=$((16000 + RANDOM % 3900))
+first_job=$((RANDOM % 9000 + 1))
 daemons=()
 
 stop() {
@@ -32,7 +35,8 @@ write_config() {
     cat > "$SLURM_CONF" <<EOF
 ClusterName=test
 SlurmctldHost=$(hostname -s)(127.0.0.1)
-SlurmctldPort=16817
+SlurmctldPort=$port
+FirstJobId=$first_job
 # A job that is queued again starts when its credential has expired.
 AuthInfo=socket=$dir/munge.socket,cred_expire=5
 AuthType=auth/munge
@@ -49,7 +53,7 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
-NodeName=n[1-2] NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=[17001-17002] CPUs=4
+NodeName=n[1-2] NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=4
 PartitionName=cpu Nodes=ALL Default=YES State=UP
 EOF
 }
@@ -112,7 +116,7 @@ cd "$dir/state"
 whole=$(submit whole)
 cut=$(submit cut)
 wait_for "$patience" test -f "$dir/cut/step_1/epoch_2.pth"
-scancel --signal=USR1 "$cut"
+scancel --batch --signal=USR1 "$cut"
 echo "after $SECONDS s: SIGUSR1 to job $cut, in step 1"
 wait_for 60 grep '^stopped: ' "$dir/cut.log"
 grep '^stopped: ' "$dir/cut.log" | sort -u
