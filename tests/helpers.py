@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -116,6 +117,22 @@ class RecordLosses(Hook):
         path.write_text(json.dumps(self.losses))
 
 
+@HOOKS.register_module()
+class KillOne(Hook):
+    """Kill the process ``KILL_RANK`` before an iteration of step 1."""
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def before_train_iter(self, runner, *args, **kwargs) -> None:
+        rank = int(os.environ.get('KILL_RANK', -1))
+        step = Path(runner.work_dir)
+        if step.name == 'step_1' and rank == runner.rank:
+            if runner.iter == self.iteration:
+                (step / 'killed').touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
 def run_tool(
     tool: str | Path,
     *args: object,
@@ -153,6 +170,20 @@ def run_tool(
     printed = done.stdout + done.stderr
     assert done.returncode == expected, printed[-4000:]
     return printed
+
+
+def run_forked(*runs: tuple[int, Sequence[object]]) -> None:
+    """Run tools one after another, each with several processes of gloo.
+
+    The processes are forks of one that has imported everything.
+
+    Args:
+        runs: Numbers of processes, and the name and arguments of the tool.
+    """
+    text = json.dumps([(number, [*map(str, args)]) for number, args in runs])
+    printed = run_tool(TESTS / 'run_forks.py', text)
+    codes = [[0] * number for number, _ in runs]
+    assert f'exit codes: {codes}' in printed, printed[-4000:]
 
 
 def tool_environment(**more: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ import os.path as osp
 import socket
 import subprocess
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -40,7 +41,7 @@ from torch.utils.data import DataLoader
 
 from mmseg_rbc.datasets import share_batch
 from mmseg_rbc.utils.cpu import keep_freed_memory
-from mmseg_rbc.utils.files import replacing, write_text
+from mmseg_rbc.utils.files import replacing
 
 # Where the processes of a Slurm job meet; Linux gives away higher ones.
 FIRST_PORT, NUM_PORTS = 20000, 10000
@@ -125,12 +126,14 @@ def check_shared_folder(path: str) -> None:
     """
     if get_world_size() == 1:
         return
-    token = [f'.seen_by_all.{uuid.uuid4().hex}']
+    # A run that is killed here is cleaned up as one that writes.
+    token = [f'{uuid.uuid4().hex}.part']
     broadcast_object_list(token)
     file = osp.join(path, token[0])
     if is_main_process():
         os.makedirs(path, exist_ok=True)
-        write_text(file, '')
+        with open(file, 'w'):
+            pass
     barrier()
     seen = all_gather_object((osp.isfile(file), socket.gethostname()))
     if is_main_process():
@@ -156,11 +159,16 @@ def build_runner(cfg: Config) -> Runner:
         names = inspect.signature(DistributedDataParallel).parameters
         name = 'forward_sync_buffers'
         name = name if name in names else 'broadcast_buffers'
+        warnings.filterwarnings('ignore', 'find_unused_parameters=True was')
         cfg.model_wrapper_cfg = {
             'type': 'MMDistributedDataParallel',
             name: False,
             # MMEngine's default names a GPU.
             'device_ids': None,
+            # Otherwise DDP sorts the gradients anew in the second iteration,
+            # and with more than two processes the order in which they are
+            # added depends on it: a resumed run would end otherwise.
+            'find_unused_parameters': True,
         }
     if 'runner_type' in cfg:
         cfg.train_dataloader = share_batch(cfg.train_dataloader)
