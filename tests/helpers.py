@@ -172,18 +172,22 @@ def run_tool(
     return printed
 
 
-def run_forked(*runs: tuple[int, Sequence[object]]) -> None:
+def run_forked(*runs: tuple[int, Sequence[object]]) -> str:
     """Run tools one after another, each with several processes of gloo.
 
     The processes are forks of one that has imported everything.
 
     Args:
         runs: Numbers of processes, and the name and arguments of the tool.
+
+    Returns:
+        What they printed, errors last.
     """
     text = json.dumps([(number, [*map(str, args)]) for number, args in runs])
     printed = run_tool(TESTS / 'run_forks.py', text)
     codes = [[0] * number for number, _ in runs]
     assert f'exit codes: {codes}' in printed, printed[-4000:]
+    return printed
 
 
 def tool_environment(**more: str) -> dict[str, str]:

@@ -21,26 +21,46 @@ from mmseg.registry import MODELS
 from mmseg_rbc.engine import RunConfig
 from mmseg_rbc.engine.launch import BriefRunner
 
-METHODS = ('rbc', 'mib', 'ilt')
 OPTIONS = {
     'schedule.base.batch_size': 24,
     # Batch statistics would differ.
     'model.backbone.norm_eval': True,
     'model.decode_head.norm_cfg': None,
 }
-# So that each loss of an untrained network is between 0.1 and 10.
-WEIGHTS = {
-    'recipe.relative_pod': 0.001,
-    'method.losses.consistency.weight': 1000.0,
+DUPLETS = {'schedule.later.batch_size': 24}
+CONSISTENCY = 'method.losses.consistency'
+# Methods with all losses. Weights: so that each loss of an untrained network
+# is between 0.1 and 50.
+CASES = {
+    'rbc': {
+        **DUPLETS,
+        'recipe.relative_pod': 0.001,
+        f'{CONSISTENCY}.weight': 1000.0,
+    },
+    'rbc absolute POD, teacher': {
+        **DUPLETS,
+        'recipe.relative_pod': None,
+        'method.losses.pod.weight': 1.0,
+        f'{CONSISTENCY}.pairing': 'teacher',
+        f'{CONSISTENCY}.weight': 1000.0,
+    },
+    'rbc relative consistency': {
+        **DUPLETS,
+        'recipe.relative_pod': 0.001,
+        'recipe.relative_consistency': 10.0,
+        'method.full_view_weight': 2.0,
+    },
+    'mib': {},
+    'lwf': {},
+    'lwf-mc': {'method.losses.kd.weight': 1.0},
+    'ilt': {},
 }
 
 
-def build(data_root: str, out: Path, method: str) -> tuple:
+def build(data_root: str, out: Path, case: str) -> tuple:
     """Return the loader config of 12 images, and the network of step 1."""
-    changes = {**OPTIONS, 'schedule.later.batch_size': 12}
-    if method == 'rbc':
-        changes.update(WEIGHTS, **{'schedule.later.batch_size': 24})
-    cfg, options = make_tiny_config(data_root, method, **changes)
+    changes = {**OPTIONS, 'schedule.later.batch_size': 12, **CASES[case]}
+    cfg, options = make_tiny_config(data_root, case.split()[0], **changes)
     run, base = RunConfig(cfg, options), str(out / 'base.pth')
     torch.manual_seed(0)
     model = MODELS.build(run.step(0).model)
@@ -83,14 +103,14 @@ def process(rank: int, world_size: int, parts: dict, out: Path) -> None:
         rank=rank,
         world_size=world_size,
     )
-    found = {m: compute(*parts[m], world_size) for m in METHODS}
+    found = {m: compute(*parts[m], world_size) for m in CASES}
     torch.save(found, out / f'{world_size}_{rank}.pth')
     dist.destroy_process_group()
 
 
 def main(data_root: str, out: str, *sizes: str) -> None:
     init_default_scope('mmseg')
-    parts = {m: build(data_root, Path(out), m) for m in METHODS}
+    parts = {m: build(data_root, Path(out), m) for m in CASES}
     context = multiprocessing.get_context('fork')
     for world_size in map(int, sizes):
         group = [

@@ -15,6 +15,7 @@ OF_NO_MODULE = {
     'test_kill.py',
     'test_layout.py',
     'test_loss_costs.py',
+    'test_machines.py',
     'test_methods.py',
     'test_model_index.py',
     'test_networks.py',

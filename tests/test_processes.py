@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import CONFIGS, assert_equal_weights, run_tool, weights
+from helpers import (
+    CONFIGS,
+    assert_equal_weights,
+    run_forked,
+    run_tool,
+    weights,
+)
 
 from mmseg_rbc.utils.environment import git_state
 
@@ -108,3 +114,85 @@ def test_two_runs_are_bit_equal(tiny_root, tmp_path):
         assert set(content['data']) == {'train', 'val'}
         assert content['versions']['torch'] == torch.__version__
         assert content['git'] == git_state()
+
+
+SHORT = [
+    'continual.task=15-5',
+    'crop_size=(32,32)',
+    'schedule.base.epochs=2',
+    'schedule.later.epochs=1',
+    'recipe.warmup_iters=0',
+]
+
+
+@pytest.fixture(scope='module')
+def evaluated(tiny_root, tmp_path_factory) -> Path:
+    """Return a folder of runs of 1, 2 and 4 processes, tested by as many."""
+    folder = tmp_path_factory.mktemp('evaluated')
+    options = ['--cfg-options', f'continual.data_root={tiny_root}', *SHORT]
+    runs = []
+    for number in (1, 2, 4):
+        run = folder / str(number)
+        runs.append((number, [*TRAIN, '--work-dir', run, *options]))
+        for step in ('step_0', 'step_1'):
+            path = run / step / 'final.pth'
+            test = ['test.py', TRAIN[1], path, *options]
+            runs.append((number, test))
+    run_forked(*runs)
+    return folder
+
+
+@pytest.mark.parametrize('number', [1, 2, 4])
+@pytest.mark.parametrize('step', ['step_0', 'step_1'])
+def test_what_is_evaluated_is_what_is_saved(evaluated, number, step):
+    """Each process has its own batch statistics; they are averaged."""
+    folder = evaluated / str(number) / step
+    run, test = (
+        json.loads((folder / name).read_text())
+        for name in ('metrics.json', 'test/metrics.json')
+    )
+    assert run['IoU'] == test['IoU'] and run['mIoU'] == test['mIoU']
+    state = weights(folder / 'final.pth')
+    variances = [v for k, v in state.items() if k.endswith('running_var')]
+    assert len(variances) > 5
+    assert all((v - 1).abs().max() > 0.01 for v in variances)
+
+
+def test_16_processes_and_12_images(tiny_root, tmp_path):
+    """The batch and the learning rate grow, and both steps train."""
+    options = [f'continual.data_root={tiny_root}', *SHORT]
+    options += ['schedule.base.batch_size=12', 'schedule.base.lr=0.03']
+    options += ['schedule.later.batch_size=24', 'schedule.later.lr=0.06']
+    run = [*TRAIN, '--work-dir', tmp_path, '--cfg-options', *options]
+    printed = run_forked((16, run))
+    assert 'more processes than images in a batch: it grows' in printed
+    assert 'step 0: 12 to 16 images, lr 0.03 to 0.04; step 1: 12' in printed
+    for step, lr in ((0, 0.04), (1, 0.08)):
+        config = (tmp_path / f'step_{step}/config.py').read_text()
+        assert f'lr={lr}' in config and 'batch_size=16' in config
+    summary = json.loads((tmp_path / 'summary.json').read_text())
+    assert len(summary['steps']) == 2
+
+
+def test_importance_does_not_depend_on_the_processes(tiny_root, tmp_path):
+    """RW squares the gradient of the whole batch, not of a share."""
+    config = CONFIGS / 'rw/rw_fcn-tiny_shapes-15-1-overlapped.py'
+    options = [f'continual.data_root={tiny_root}', *SHORT]
+    options += ['model.backbone.norm_eval=True', 'recipe.clip_norm=None']
+    options += ['model.decode_head.norm_cfg=None']
+    options += ['optim_wrapper.optimizer.type=SGD', 'schedule.base.lr=0.01']
+    run = ['train.py', config, '--cfg-options', *options, '--work-dir']
+    run_forked(*((n, [*run, tmp_path / str(n)]) for n in (1, 3)))
+    for step in ('step_0', 'step_1'):
+        one, three = (
+            torch.load(tmp_path / n / step / 'importance.pth')['tensors']
+            for n in '13'
+        )
+        assert one.keys() == three.keys() and len(one) > 5
+        for name, tensors in one.items():
+            for kind, expected in tensors.items():
+                torch.testing.assert_close(
+                    *(three[name][kind], expected),
+                    rtol=1e-3,
+                    atol=1e-3 * expected.abs().max().item(),
+                )
