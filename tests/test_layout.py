@@ -17,6 +17,7 @@ OF_NO_MODULE = {
     'test_loss_costs.py',
     'test_methods.py',
     'test_model_index.py',
+    'test_network_table.py',
     'test_networks.py',
     'test_processes.py',
     'test_shares.py',

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from mmseg_rbc.datasets.draws import Draw
 from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models.outputs import run_network
 
 from .hooks.pseudo_threshold_hook import full_views
 
@@ -171,4 +172,6 @@ def _train(network: Any, cfg: Config, data: dict[str, Any]) -> None:
 
 @torch.no_grad()
 def _predict(network: Any, cfg: Config, data: dict[str, Any]) -> None:
+    """Run as a teacher will, and as an evaluation does."""
+    run_network(network, data['inputs'])
     network(**data, mode='predict')

@@ -125,18 +125,18 @@ def run_heads(
         others.append(head(head_inputs, *others[-1:]))
     with _calls_of(last.conv_seg) as calls:
         found = last(head_inputs, *others[-1:])
-    branches = list(found) if isinstance(found, (tuple, list)) else [found]
-    # SETR and others resize what the classifier returned.
-    single = len(branches) == 1 and isinstance(branches[0], Tensor)
-    own = [b for b in branches if any(b is out for _, out in calls)]
-    if not calls or not (single or len(own) == 1):
+    branches = found if isinstance(found, tuple) else (found,)
+    own = [b for b in branches if any(b is output for _, output in calls)]
+    if isinstance(found, Tensor):
+        # SETR resizes what the classifier returned.
+        own = [found]
+    if not calls or len(own) != 1:
         raise ValueError(
             f'{type(last).__name__} did not classify through cls_seg once: '
             'choose a head whose forward() returns self.cls_seg(...)'
         )
-    logits = branches[0] if single else own[0]
-    others += [branch for branch in branches if branch is not logits]
-    return calls[-1][0], logits, tuple(others)
+    others += [branch for branch in branches if branch is not own[0]]
+    return calls[-1][0], own[0], tuple(others)
 
 
 @contextmanager

@@ -80,7 +80,14 @@ def run_network(
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
     """
-    found = tuple(model.backbone(inputs))
+    found = model.backbone(inputs)
+    if isinstance(found, Tensor):
+        raise ValueError(
+            f'{type(model.backbone).__name__} returns one map where others '
+            'return a tuple with one for every stage: choose a backbone that '
+            'docs/networks.md says to work'
+        )
+    found = tuple(found)
     head_inputs = tuple(model.neck(found)) if model.with_neck else found
     embedding, small_logits, others = run_heads(model, head_inputs)
     return Outputs(
