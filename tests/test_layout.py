@@ -18,6 +18,7 @@ OF_NO_MODULE = {
     'test_machines.py',
     'test_methods.py',
     'test_model_index.py',
+    'test_network_table.py',
     'test_networks.py',
     'test_processes.py',
     'test_shares.py',

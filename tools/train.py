@@ -29,6 +29,12 @@ def parse_args() -> argparse.Namespace:
         help='continue an unfinished step from its last checkpoint',
     )
     parser.add_argument(
+        '--check',
+        action='store_true',
+        help='only check everything that can be checked before training: '
+        'keys, parts and data of all steps, a pass over two images, the disk',
+    )
+    parser.add_argument(
         '--init-from',
         metavar='PATH',
         help='take step 0 from this checkpoint or work dir, to share it '
@@ -113,8 +119,11 @@ def train(args: argparse.Namespace) -> None:
             resume=args.resume,
             init_from=args.init_from or cfg.get('init_from'),
             options=options,
+            check_only=args.check,
         )
-        if is_main_process():
+        if args.check:
+            print(f'{args.config} can be trained: all steps are checked')
+        elif is_main_process():
             print(summary_table(results))
             print(f'results: {WorkDir(work_dir).summary}')
 

@@ -20,6 +20,7 @@ from mmseg.registry import DATASETS, MODELS, TASK_UTILS, TRANSFORMS
 
 from mmseg_rbc.datasets.continual import ContinualMixin
 from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models.heads import stock_segmentor
 from mmseg_rbc.utils.safe_loading import TRUST, trusts_checkpoints
 
 # Of our segmentor; the network that predicts is a stock one.
@@ -54,7 +55,7 @@ def network_parts(parsed: Mapping[str, Any], path: str) -> Config:
         pipeline. The whole config if the user trusts checkpoints.
     """
     model = {k: v for k, v in parsed['model'].items() if k not in _OF_TRAINING}
-    model['type'] = 'EncoderDecoder'
+    model['type'] = stock_segmentor(model)
     if trusts_checkpoints():
         return Config(dict(parsed, model=model))
     model = _without_initialization(model)

@@ -17,7 +17,7 @@ from mmengine.device import get_device
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import Registry
 from mmseg.registry import HOOKS, METRICS, MODELS, TRANSFORMS
-from torch import Tensor, nn
+from torch import nn
 
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.models.classifier import grow_state_dict
@@ -28,27 +28,26 @@ from .runner_keys import PHASES
 _PREFIX = re.compile(r'^(class `[^`]+` in \S+: )+')
 
 
-def check_steps(configs: Sequence[Config]) -> dict[str, Tensor]:
+def check_steps(configs: Sequence[Config]) -> list[nn.Module]:
     """Raise for a part of any step that cannot be built.
 
     Args:
         configs: The complete config of every step.
 
     Returns:
-        The weights of a fresh network of step 0, for their names and shapes.
+        Fresh networks of step 0 and, if there is one, of step 1.
     """
     for cfg in configs:
         _check_device(cfg)
         for where, registry, part in _small_parts(cfg):
             build(part, registry, where)
     # Later steps only differ by their number of classes.
-    first = _build_network(configs[0])
-    states = [dict(first.state_dict())]
-    for cfg in configs[1:2]:
-        network = _build_network(cfg)
+    networks = [_build_network(cfg) for cfg in configs[:2]]
+    for cfg, network in zip(configs[1:], networks[1:]):
         start = cfg.model.method.get('classifier_init', 'random')
-        grow_state_dict(states[0], network.state_dict(), start)
-    return states[0]
+        old = networks[0].state_dict()
+        grow_state_dict(old, network.state_dict(), start)
+    return networks
 
 
 def build(part: Mapping[str, Any], registry: Registry, where: str) -> Any:

@@ -32,15 +32,14 @@ from mmseg_rbc.utils.files import remove_parts
 
 from .adoption import adopt_step_0
 from .batch import growth_sentence
+from .checks import check_run
 from .digests import training_digests
 from .hooks import NormStatisticsHook
 from .launch import build_runner, check_shared_folder, close_runner
-from .preflight import check_steps
 from .resuming import find_checkpoint
 from .step_config import RunConfig
 from .step_parts import continual_metrics
-from .survey import survey_steps
-from .training_loop import num_iterations
+from .training_loop import fit_to_data
 
 # MMEngine keeps loggers and visualizers by name and second: a step that is
 # stopped and started again within a second would write into the old ones.
@@ -54,6 +53,7 @@ def run_sequence(
     resume: bool = False,
     init_from: str | None = None,
     options: Mapping[str, Any] | None = None,
+    check_only: bool = False,
 ) -> list[dict]:
     """Run steps of a sequence, leaving out the finished ones.
 
@@ -66,6 +66,7 @@ def run_sequence(
         init_from: Checkpoint of step 0, or the work dir of another run, to
             take step 0 from.
         options: What the user set on the command line.
+        check_only: Whether to stop when everything is checked.
 
     Returns:
         The content of ``finished.json`` of every finished step.
@@ -77,10 +78,17 @@ def run_sequence(
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
     configs = run.steps(work_dir, get_world_size())
     _say_growth(run, configs)
-    network = check_steps(configs)
-    surveys = survey_steps(configs, get_world_size())
-    images = [survey.num_images for survey in surveys]
-    for step in range(len(configs)) if steps is None else steps:
+    every = range(len(configs))
+    wanted = every if steps is None else list(steps)
+    adopts = bool(init_from) and init_from != work_dir
+    to_train = [s for s in every if not read_finished(folder, s, run)]
+    if adopts and 0 in to_train:
+        to_train.remove(0)
+    checked = check_run(configs, work_dir, to_train)
+    if check_only:
+        return []
+    images = [survey.num_images for survey in checked.surveys]
+    for step in wanted:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
         digests = training_digests(step_cfg)
@@ -90,11 +98,12 @@ def run_sequence(
             )
             continue
         _check_previous(folder, step, run)
-        adopts = step == 0 and init_from and init_from != work_dir
-        if adopts:
-            adopt_step_0(str(init_from), folder.step(0), run, network)
-        _fit_to_data(configs, images, step)
-        survey = surveys[step]
+        adopted = adopts and step == 0
+        if adopted:
+            source, weights = str(init_from), checked.weights
+            adopt_step_0(source, folder.step(0), run, weights)
+        fit_to_data(configs, images, step)
+        survey = checked.surveys[step]
         record: dict[str, Any] = dict(
             digests=digests,
             method=run.identity(step).get('method'),
@@ -102,7 +111,7 @@ def run_sequence(
             skipped_files=survey.skipped,
             data=survey.fingerprints,
         )
-        run_step(step_cfg, resume, bool(adopts), record)
+        run_step(step_cfg, resume, adopted, record)
         write_summary(folder, run)
     return write_summary(folder, run)
 
@@ -255,23 +264,6 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
         folder.write_summary(str(run.task), len(steps), finished, change)
     barrier()
     return finished
-
-
-def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
-    """Shrink the batch of a step with few images, and count what is left."""
-    cfg, loader = configs[step], configs[step].train_dataloader
-    if images[step] < loader.batch_size:
-        print_log(
-            f'step {step} has {images[step]} images, less than one batch: the '
-            f'batch shrinks from {loader.batch_size} to {images[step]}',
-            'current',
-        )
-        loader.batch_size = images[step]
-    if cfg.log_processor.type == 'ContinualLogProcessor':
-        cfg.log_processor.later_iters = sum(
-            num_iterations(later, count)
-            for later, count in zip(configs[step + 1 :], images[step + 1 :])
-        )
 
 
 def _base_meta(cfg: Config) -> dict[str, str]:

@@ -14,11 +14,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmengine.config import Config
+from mmseg.registry import MODELS
 
 from mmseg_rbc.datasets.draws import with_draws
 from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models.heads import check_head_class
 from mmseg_rbc.runs import StepDir, WorkDir
 from mmseg_rbc.tasks import Task
+from mmseg_rbc.utils.keys import find_class
 
 from .batch import set_batch
 from .config_parts import (
@@ -32,7 +35,9 @@ from .config_values import check_values
 from .recipe import apply_recipe
 from .runner_keys import PHASES, check_runner_keys
 from .step_parts import (
+    complete,
     continual_metrics,
+    continual_pipeline,
     segmentor_type,
     set_crop,
     with_erase,
@@ -157,6 +162,7 @@ class RunConfig:
         if step > 0 and 'model' in cfg:
             apply_recipe(cfg)
         follow_loop(cfg)
+        complete(cfg)
         self._set_runtime(cfg, step, WorkDir(work_dir).step(step))
         for part in PARTS:
             cfg.pop(part, None)
@@ -178,6 +184,8 @@ class RunConfig:
             for dataset in base_datasets(loader.get('dataset')):
                 dataset.update(continual)
                 dataset.test_mode = phase != 'train'
+                where = f'{phase}_dataloader.dataset.pipeline'
+                dataset.pipeline = continual_pipeline(dataset.pipeline, where)
                 if erase and step > 0 and phase == 'train':
                     dataset.pipeline = with_erase(dataset.pipeline, erase)
 
@@ -185,9 +193,13 @@ class RunConfig:
         """Size the heads, and give the model its method and its teacher."""
         model = cfg.model
         model.type = segmentor_type(model.type)
+        if model.data_preprocessor.get('type') == 'SegDataPreProcessor':
+            model.data_preprocessor.type = 'DupletDataPreProcessor'
         heads = [model.decode_head, model.get('auxiliary_head') or []]
         for head in heads:
             for one in head if isinstance(head, (list, tuple)) else [head]:
+                cls = find_class(one.type, MODELS, 'type of a head')
+                check_head_class(cls, one)
                 one.num_classes = len(self.task.seen(step))
         importance = self.method.get('importance')
         if importance:

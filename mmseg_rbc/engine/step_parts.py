@@ -4,14 +4,55 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmengine.config import Config
-from mmseg.registry import MODELS
+from mmengine.config import Config, ConfigDict
+from mmseg.datasets.transforms import PackSegInputs
+from mmseg.registry import MODELS, TRANSFORMS
 
+from mmseg_rbc.datasets.transforms import PackDupletInputs
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.utils.keys import find_class
 
 from .runner_keys import PHASES
+
+# What takes the place of a part of MMSeg that does the same in one step.
+CONTINUAL_TRANSFORMS = dict(
+    LoadAnnotations='LoadContinualAnnotations',
+    PackSegInputs='PackDupletInputs',
+)
+CONTINUAL_SEGMENTORS = dict(
+    EncoderDecoder='IncrementalEncoderDecoder',
+    CascadeEncoderDecoder='IncrementalCascadeEncoderDecoder',
+)
+
+
+def continual_pipeline(pipeline: list[dict], where: str) -> list[dict]:
+    """Return a pipeline with our transforms where MMSeg has some like them.
+
+    Args:
+        pipeline: The configs of the transforms.
+        where: Its place in the config.
+    """
+    found = []
+    for transform in pipeline:
+        kind = transform.get('type')
+        ours = CONTINUAL_TRANSFORMS.get(str(kind), kind)
+        found.append(ConfigDict(transform, type=ours))
+        if transform.get('reduce_zero_label') and ours != kind:
+            raise ValueError(
+                f'{where}: {kind} has reduce_zero_label=True, which makes '
+                'value 0 ignored, but class 0 is what a step does not know: '
+                'leave it out'
+            )
+    last = found[-1].get('type')
+    if isinstance(last, str) and last != 'PackDupletInputs':
+        cls = find_class(last, TRANSFORMS, f'{where}.{len(found) - 1}.type')
+        if not issubclass(cls, (PackDupletInputs, PackSegInputs)):
+            raise ValueError(
+                f'{where} ends with {last}, but its last transform must pack '
+                'the inputs: add dict(type="PackDupletInputs")'
+            )
+    return found
 
 
 def with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
@@ -48,15 +89,29 @@ def set_crop(cfg: Config) -> None:
         cfg.model.data_preprocessor.size = size
 
 
+def complete(cfg: Config) -> None:
+    """Add what MMSeg's tools ask of the config of a step, where it is not.
+
+    ``inference_model`` takes the transforms from the top of a config, and
+    only ``custom_imports`` has other tools know our classes.
+    """
+    for phase in ('test', 'val'):
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            cfg.setdefault('test_pipeline', dataset.pipeline)
+    cfg.setdefault('custom_imports', dict(imports=['mmseg_rbc']))
+
+
 def segmentor_type(name: str) -> str:
     """Return the continual segmentor that takes the place of another one."""
-    if name == 'EncoderDecoder':
-        return 'IncrementalEncoderDecoder'
+    if name in CONTINUAL_SEGMENTORS:
+        return CONTINUAL_SEGMENTORS[name]
     cls = find_class(name, MODELS, 'model.type')
     if not issubclass(cls, IncrementalEncoderDecoder):
         raise ValueError(
             f'model.type={name!r} cannot learn step by step: use '
-            '"IncrementalEncoderDecoder", or a class derived from it'
+            '"EncoderDecoder", "CascadeEncoderDecoder", or a class derived '
+            'from IncrementalEncoderDecoder'
         )
     return name
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmengine.config import Config, ConfigDict
+from mmengine.logging import print_log
 from mmengine.registry import LOOPS
 from mmengine.runner import IterBasedTrainLoop
 
@@ -117,3 +118,26 @@ def num_iterations(cfg: Config, num_images: int) -> int:
         return cfg.train_cfg.max_iters
     batch = cfg.train_dataloader.batch_size
     return cfg.train_cfg.get('max_epochs', 0) * max(num_images // batch, 1)
+
+
+def fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
+    """Shrink the batch of a step with few images, and count what is left.
+
+    Args:
+        configs: The complete config of every step.
+        images: The number of training images of every step.
+        step: The step to change, in place.
+    """
+    cfg, loader = configs[step], configs[step].train_dataloader
+    if images[step] < loader.batch_size:
+        print_log(
+            f'step {step} has {images[step]} images, less than one batch: the '
+            f'batch shrinks from {loader.batch_size} to {images[step]}',
+            'current',
+        )
+        loader.batch_size = images[step]
+    if cfg.log_processor.type == 'ContinualLogProcessor':
+        cfg.log_processor.later_iters = sum(
+            num_iterations(later, count)
+            for later, count in zip(configs[step + 1 :], images[step + 1 :])
+        )

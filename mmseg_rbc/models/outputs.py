@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mmseg.models import EncoderDecoder
 from mmseg.models.utils import resize
-from torch import Tensor, nn
+from torch import Tensor
+
+from .heads import run_heads
 
 
 @dataclass
@@ -18,12 +19,14 @@ class Outputs:
 
     Attributes:
         feats: What the backbone returns, one tensor for every stage.
-        head_inputs: What the heads see: ``feats``, or the output of the neck.
+        head_inputs: What the heads see: the output of backbone or neck.
         embedding: ``(B, C, h, w)`` input of the classifier.
         small_logits: ``(B, K, h, w)`` output of the classifier.
         size: ``(H, W)`` of the input.
         align_corners: How the head resizes its logits.
         num_views: 2 if the second half of the batch holds the erased views.
+        other_logits: Of earlier heads of a cascade, and of further branches
+            of the last head.
     """
 
     feats: tuple[Tensor, ...]
@@ -33,6 +36,7 @@ class Outputs:
     size: tuple[int, int]
     align_corners: bool = False
     num_views: int = 1
+    other_logits: tuple[Tensor, ...] = ()
 
     @cached_property
     def logits(self) -> Tensor:
@@ -76,38 +80,28 @@ def run_network(
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
     """
-    feats = tuple(model.backbone(inputs))
-    head_inputs = tuple(model.neck(feats)) if model.with_neck else feats
-    head = model.decode_head
-    with _input_of(head.conv_seg) as captured:
-        small_logits = head(head_inputs)
-    if not captured or not isinstance(small_logits, Tensor):
+    found = model.backbone(inputs)
+    if isinstance(found, Tensor):
         raise ValueError(
-            f'{type(head).__name__} did not classify through cls_seg once: '
-            'choose a head whose forward() returns self.cls_seg(...)'
+            f'{type(model.backbone).__name__} returns one map where others '
+            'return a tuple with one for every stage: choose a backbone that '
+            'docs/networks.md says to work'
         )
+    found = tuple(found)
+    head_inputs = tuple(model.neck(found)) if model.with_neck else found
+    embedding, small_logits, others = run_heads(model, head_inputs)
     return Outputs(
-        feats=feats,
+        feats=tuple(map(_feature_map, found)),
         head_inputs=head_inputs,
-        embedding=captured[-1],
+        embedding=embedding,
         small_logits=small_logits,
         size=(inputs.shape[2], inputs.shape[3]),
-        align_corners=head.align_corners,
+        align_corners=model.align_corners,
         num_views=num_views,
+        other_logits=others,
     )
 
 
-@contextmanager
-def _input_of(module: nn.Module) -> Iterator[list[Tensor]]:
-    """Collect what a module is called with.
-
-    The hook lives for one call only, so no copy of the model carries it.
-    """
-    captured: list[Tensor] = []
-    hook = module.register_forward_pre_hook(
-        lambda _, args: captured.append(args[0])
-    )
-    try:
-        yield captured
-    finally:
-        hook.remove()
+def _feature_map(found: Any) -> Tensor:
+    """Return a stage of a backbone, without a class token beside it."""
+    return found[0] if isinstance(found, (tuple, list)) else found

@@ -13,6 +13,9 @@ from mmseg.models import EncoderDecoder
 from mmseg.registry import MODELS
 from torch import Tensor, nn
 
+from .heads import stock_segmentor
+from .outputs import run_network
+
 
 def build_teacher(
     config: Mapping[str, Any],
@@ -32,8 +35,10 @@ def build_teacher(
     Returns:
         A stock segmentor in eval mode without gradients.
     """
-    config = copy.deepcopy(dict(config, type='EncoderDecoder'))
-    config['decode_head'].update(num_classes=num_old)
+    config = copy.deepcopy(dict(config, type=stock_segmentor(config)))
+    heads = config['decode_head']
+    for head in heads if isinstance(heads, list) else [heads]:
+        head.update(num_classes=num_old)
     config['backbone'].pop('init_cfg', None)
     teacher = MODELS.build(config)
     own = {k: v for k, v in state.items() if not k.startswith('auxiliary')}
@@ -45,23 +50,37 @@ def build_teacher(
 
 def _fused(teacher: EncoderDecoder) -> EncoderDecoder:
     """Merge batch norms, unless a module runs them in another order."""
-    # Any picture will do; 65 is odd, so paddings of all strides are tried.
-    picture = torch.linspace(-2, 2, 3 * 65 * 97).reshape(1, 3, 65, 97)
     try:
+        expected = _probe(teacher)
         fused = fuse_conv_bn(copy.deepcopy(teacher)).eval()
         fused.requires_grad_(False)
-        with torch.no_grad():
-            expected, found = (
-                network(picture, mode='tensor') for network in (teacher, fused)
-            )
-    except (AttributeError, RuntimeError) as error:
-        # A norm that is not behind its convolution, or is read elsewhere.
+        found = _probe(fused)
+    except (AssertionError, AttributeError, RuntimeError) as error:
+        # A norm that is not behind its convolution, or is read elsewhere; or
+        # a network that takes pictures of one size only.
         print_log(f'the teacher is not fused: {error}', 'current')
         return teacher
     if torch.allclose(found, expected, rtol=1e-3, atol=1e-4):
         return fused
     print_log('the teacher is not fused: its output would change', 'current')
     return teacher
+
+
+def _probe(network: EncoderDecoder) -> Tensor:
+    """Return the logits of a picture; any will do."""
+    try:
+        # Odd, so that paddings of all strides are tried.
+        return _logits(network, 65, 97)
+    except AssertionError:
+        # UNet takes multiples of its stride only.
+        return _logits(network, 64, 96)
+
+
+@torch.no_grad()
+def _logits(network: EncoderDecoder, height: int, width: int) -> Tensor:
+    picture = torch.linspace(-2, 2, 3 * height * width)
+    picture = picture.reshape(1, 3, height, width)
+    return run_network(network, picture).small_logits
 
 
 def hide_module(owner: nn.Module, name: str, module: nn.Module | None) -> None:

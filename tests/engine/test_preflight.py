@@ -2,7 +2,9 @@
 
 import pytest
 import torch
-from mmseg.registry import TRANSFORMS
+from mmseg.models import FCNHead
+from mmseg.registry import MODELS, TRANSFORMS
+from torch import nn
 
 from mmseg_rbc.engine import RunConfig
 from mmseg_rbc.engine.preflight import build, check_steps
@@ -70,18 +72,16 @@ def test_part_that_cannot_be_built(check, option, sentence):
 
 def test_head_that_cannot_grow(tiny_config):
     """Its second classifier has another name."""
+
+    @MODELS.register_module(force=True)
+    class TwoClassifiers(FCNHead):
+        def __init__(self, **kwargs) -> None:
+            super().__init__(**kwargs)
+            self.second = nn.Conv2d(64, self.num_classes, 1)
+
     cfg, _ = tiny_config('ft')
-    cfg.model.decode_head = dict(
-        type='EncHead',
-        in_channels=[16, 32],
-        in_index=(0, 1),
-        channels=8,
-        num_codes=4,
-        use_se_loss=True,
-    )
-    sentence = (
-        "^weight 'decode_head.se_layer.* only the classifier .*can grow$"
-    )
+    cfg.model.decode_head.type = 'TwoClassifiers'
+    sentence = "^weight 'decode_head.second.* only the classifier .*can grow$"
     with pytest.raises(ValueError, match=sentence):
         check_steps(RunConfig(cfg).steps('work'))
 
@@ -96,7 +96,9 @@ def test_good_steps_and_the_network_of_step_0(check):
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    state = check('ewc')
+    first, second = check('ewc')
+    assert second.num_classes == 21
+    state = first.state_dict()
     assert state['decode_head.conv_seg.weight'].shape == (16, 64, 1, 1)
     assert torch.rand(2).equal(expected), 'random numbers are left alone'
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from mmengine.hooks import Hook
@@ -61,13 +62,17 @@ def _full_views(
     # The same crops each time.
     loader.sampler.set_epoch(PASS)  # type: ignore[attr-defined]
     for batch in track(loader, name, len(loader)):
-        data = model.data_preprocessor(batch, training=True)
-        labels = [
-            sample.gt_sem_seg.data
-            for sample in data['data_samples']
-            if sample.metainfo.get('view') != 'erased'
-        ]
-        yield data['inputs'][: len(labels)], torch.cat(labels)
+        yield full_views(model.data_preprocessor(batch, training=True))
+
+
+def full_views(data: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+    """Return images and labels of a preprocessed batch, none erased."""
+    labels = [
+        sample.gt_sem_seg.data
+        for sample in data['data_samples']
+        if sample.metainfo.get('view') != 'erased'
+    ]
+    return data['inputs'][: len(labels)], torch.cat(labels)
 
 
 def _whole_loader(runner: Runner) -> torch.utils.data.DataLoader:

@@ -1,5 +1,6 @@
 """Segmentors."""
 
+from .incremental_cascade import IncrementalCascadeEncoderDecoder
 from .incremental_encoder_decoder import IncrementalEncoderDecoder
 
-__all__ = ['IncrementalEncoderDecoder']
+__all__ = ['IncrementalCascadeEncoderDecoder', 'IncrementalEncoderDecoder']

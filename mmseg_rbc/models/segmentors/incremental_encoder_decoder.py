@@ -19,6 +19,7 @@ from mmseg_rbc.models.classifier import (
     grow_state_dict,
     loss_weight,
 )
+from mmseg_rbc.models.heads import all_heads, all_logits
 from mmseg_rbc.models.losses import balance_weight, image_share
 from mmseg_rbc.models.outputs import Outputs, run_network
 from mmseg_rbc.models.teacher import build_teacher, hide_module
@@ -84,7 +85,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         **kwargs: Any,
     ) -> None:
         # The teacher is built from these; building changes them.
-        parts = ('backbone', 'neck', 'decode_head')
+        parts = ('num_stages', 'backbone', 'neck', 'decode_head')
         self_config = copy.deepcopy(
             {key: kwargs[key] for key in parts if kwargs.get(key)}
         )
@@ -97,10 +98,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             torch.channels_last if channels_last else torch.contiguous_format
         )
         hide_module(self, 'teacher', None)
-        heads = (self.decode_head, *self.auxiliary_heads)
-        for head in heads:
+        for head in all_heads(self):
             check_head(head)
-        self._loss_weights = [loss_weight(head) for head in heads]
+        self._loss_weights = [loss_weight(head) for head in all_heads(self)]
         self._build_method(**(method or {}))
 
     def _build_method(
@@ -137,14 +137,6 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         )
 
     @property
-    def auxiliary_heads(self) -> list[nn.Module]:
-        """The auxiliary heads, if any."""
-        if not self.with_auxiliary_head:
-            return []
-        heads = self.auxiliary_head
-        return list(heads) if isinstance(heads, nn.ModuleList) else [heads]
-
-    @property
     def num_old(self) -> int:
         """O, the classes of the previous step; 0 in step 0."""
         return self._previous['num_classes'] if self._previous else 0
@@ -170,11 +162,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self.to(memory_format=self._memory_format)
 
     def _grow(self) -> None:
-        """Take over the previous step, as student and as teacher.
-
-        Without losses, pseudo-labels and balance nobody asks a teacher: FT,
-        EWC, PI and RW have none.
-        """
+        """Take over the previous step from its checkpoint."""
         assert self._previous is not None
         path = self._previous['checkpoint']
         content = load_checkpoint(
@@ -183,10 +171,20 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             'train that step first, or pass --init-from',
         )
         check_origin(content, path, self._previous.get('expected', {}))
-        state = content['state_dict']
+        self.take_over(content['state_dict'])
+
+    def take_over(self, state: Mapping[str, Tensor]) -> None:
+        """Take over the previous step, as student and as teacher.
+
+        Without losses, pseudo-labels and balance nobody asks a teacher: FT,
+        EWC, PI and RW have none.
+
+        Args:
+            state: The weights of the previous step.
+        """
         # Only the heads: new rows need their fresh weights, and everything
         # else comes from the previous step.
-        for head in (self.decode_head, *self.auxiliary_heads):
+        for head in all_heads(self):
             head.init_weights()
         grown = grow_state_dict(state, self.state_dict(), *self.initialization)
         self.load_state_dict(grown)
@@ -218,7 +216,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
 
         Returns:
             ``loss_ce``, ``loss_<name>`` for every loss of the method, and
-            ``aux_<i>.loss_ce`` for every auxiliary head.
+            what :func:`.all_logits` names.
         """
         if self._previous is not None and not self.is_init:
             raise RuntimeError('init_weights() must run before training')
@@ -282,14 +280,12 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         weight: Tensor | None,
         num_old: int,
     ) -> dict[str, Tensor]:
-        """Apply the criterion to the decode head and auxiliary heads."""
-        factor, *factors = self._loss_weights
-        loss = self.criterion(student, target, weight, num_old)
-        losses = {'loss_ce': factor * loss}
-        for i, head in enumerate(self.auxiliary_heads):
-            outputs = replace(student, small_logits=head(student.head_inputs))
+        """Apply the criterion to all logits of decode and auxiliary heads."""
+        losses = {}
+        for name, index, logits in all_logits(self, student):
+            outputs = replace(student, small_logits=logits)
             loss = self.criterion(outputs, target, weight, num_old)
-            losses[f'aux_{i}.loss_ce'] = factors[i] * loss
+            losses[name] = self._loss_weights[index] * loss
         return losses
 
 
