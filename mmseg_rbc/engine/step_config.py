@@ -32,7 +32,9 @@ from .config_values import check_values
 from .recipe import apply_recipe
 from .runner_keys import PHASES, check_runner_keys
 from .step_parts import (
+    NOT_OF_MODEL,
     continual_metrics,
+    method_hooks,
     segmentor_type,
     set_crop,
     with_erase,
@@ -189,19 +191,17 @@ class RunConfig:
         for head in heads:
             for one in head if isinstance(head, (list, tuple)) else [head]:
                 one.num_classes = len(self.task.seen(step))
-        importance = self.method.get('importance')
-        if importance:
-            hook = dict(type='ImportanceHook', regularizer=importance)
-            cfg.custom_hooks = [
-                *(cfg.get('custom_hooks') or []),
-                dict(hook, previous=previous),
-            ]
+        cfg.custom_hooks = [
+            *(cfg.get('custom_hooks') or []),
+            *method_hooks(self.method, step, previous),
+        ]
         if step == 0:
             model.method = dict(criterion=self.base_criterion)
             return
-        others = ('base_criterion', 'erase', 'importance', 'joint')
         model.method = {
-            key: part for key, part in self.method.items() if key not in others
+            key: part
+            for key, part in self.method.items()
+            if key not in NOT_OF_MODEL
         }
         model.previous = dict(
             checkpoint=previous,

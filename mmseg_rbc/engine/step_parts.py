@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mmengine.config import Config
@@ -12,6 +13,9 @@ from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.utils.keys import find_class
 
 from .runner_keys import PHASES
+
+# Parts of a method that the segmentor does not take.
+NOT_OF_MODEL = ('base_criterion', 'erase', 'importance', 'fusion', 'joint')
 
 
 def with_erase(pipeline: list[dict], erase: dict) -> list[dict]:
@@ -46,6 +50,25 @@ def set_crop(cfg: Config) -> None:
                 cfg[f'{phase}_pipeline'] = dataset.pipeline
     if 'model' in cfg:
         cfg.model.data_preprocessor.size = size
+
+
+def method_hooks(
+    method: Mapping[str, Any], step: int, previous: str | None
+) -> list[dict[str, Any]]:
+    """Return the hooks that parts of a method need in a step.
+
+    Args:
+        method: The parts.
+        step: The continual step.
+        previous: Checkpoint of the previous step, from step 1 on.
+    """
+    hooks = []
+    if method.get('importance'):
+        part = method['importance']
+        hooks.append(dict(type='ImportanceHook', regularizer=part))
+    if method.get('fusion') and step > 0:
+        hooks.append(dict(type='FusionHook', fusion=method['fusion']))
+    return [dict(hook, previous=previous) for hook in hooks]
 
 
 def segmentor_type(name: str) -> str:
