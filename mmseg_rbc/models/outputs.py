@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch.nn.functional as F
 from mmseg.models import EncoderDecoder
 from mmseg.models.utils import resize
 from torch import Tensor, nn
@@ -24,6 +25,8 @@ class Outputs:
         size: ``(H, W)`` of the input.
         align_corners: How the head resizes its logits.
         num_views: 2 if the second half of the batch holds the erased views.
+        labels: ``(B, H, W)`` labels of the images as they were loaded, before
+            the teacher refines them; of the student only.
     """
 
     feats: tuple[Tensor, ...]
@@ -33,11 +36,20 @@ class Outputs:
     size: tuple[int, int]
     align_corners: bool = False
     num_views: int = 1
+    labels: Tensor | None = None
 
     @cached_property
     def logits(self) -> Tensor:
         """``(B, K, H, W)`` logits at the size of the input."""
         return self.resize(self.small_logits)
+
+    @property
+    def small_labels(self) -> Tensor:
+        """``(B, h, w)`` labels at the size of the small logits."""
+        assert self.labels is not None
+        size = self.small_logits.shape[2:]
+        labels = self.labels[:, None].float()
+        return F.interpolate(labels, size, mode='nearest')[:, 0].long()
 
     def image_logits(self, index: int) -> Tensor:
         """Return ``(K, H, W)`` logits of one image in float32.
@@ -67,7 +79,10 @@ def row_bands(height: int, count: int = 4) -> list[slice]:
 
 
 def run_network(
-    model: EncoderDecoder, inputs: Tensor, num_views: int = 1
+    model: EncoderDecoder,
+    inputs: Tensor,
+    num_views: int = 1,
+    labels: Tensor | None = None,
 ) -> Outputs:
     """Run a segmentor once and keep what the losses need.
 
@@ -75,6 +90,7 @@ def run_network(
         model: Student or teacher.
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
+        labels: The same.
     """
     feats = tuple(model.backbone(inputs))
     head_inputs = tuple(model.neck(feats)) if model.with_neck else feats
@@ -94,6 +110,7 @@ def run_network(
         size=(inputs.shape[2], inputs.shape[3]),
         align_corners=head.align_corners,
         num_views=num_views,
+        labels=labels,
     )
 
 

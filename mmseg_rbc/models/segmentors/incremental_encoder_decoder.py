@@ -231,7 +231,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self, inputs: Tensor, target: Tensor, num_views: int
     ) -> dict[str, Tensor]:
         """Return the losses of :meth:`loss` as means over its images."""
-        student = run_network(self, inputs, num_views)
+        student = run_network(self, inputs, num_views, target)
         if self.teacher is None:
             return self._criterion_losses(student, target, None, self.num_old)
         # Not inference_mode: a loss may save outputs for its backward pass.
