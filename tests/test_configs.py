@@ -23,7 +23,7 @@ LEAVES = sorted(
 SIZE = 32
 # Configs of methods that are later than the RBC paper, by folder: with PLOP or
 # MiB on 11 large benchmarks, shapes and voc128, with RBC not on ADE20K.
-LATER = dict(ewf=13 + 13 + 9, lgkd=13 + 9)
+LATER = dict(ewf=13 + 13 + 9, lgkd=13 + 9, awt=13)
 
 
 def test_number_of_configs():
@@ -70,7 +70,7 @@ def test_leaf_benchmark_part():
 def test_method_files_are_whole():
     """Each states all of its method and nothing else; all are used."""
     files = sorted((CONFIGS / '_base_/methods').glob('*.py'))
-    assert len(files) == 18 + 4 + 3
+    assert len(files) == 18 + 4 + 3 + 1
     for path in files:
         assert own(path).keys() == {'method'}, path
         assert 'criterion' in own(path)['method'], path

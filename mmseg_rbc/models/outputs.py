@@ -47,9 +47,13 @@ class Outputs:
     def small_labels(self) -> Tensor:
         """``(B, h, w)`` labels at the size of the small logits."""
         assert self.labels is not None
+        return self.small(self.labels)
+
+    def small(self, labels: Tensor) -> Tensor:
+        """Bring labels ``(B, H, W)`` to the size of the small logits."""
         size = self.small_logits.shape[2:]
-        labels = self.labels[:, None].float()
-        return F.interpolate(labels, size, mode='nearest')[:, 0].long()
+        maps = labels[:, None].float()
+        return F.interpolate(maps, size, mode='nearest')[:, 0].long()
 
     def image_logits(self, index: int) -> Tensor:
         """Return ``(K, H, W)`` logits of one image in float32.

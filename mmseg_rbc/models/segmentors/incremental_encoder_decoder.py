@@ -53,7 +53,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: The parts, all but ``criterion`` optional:
 
             - criterion: loss of labeled pixels.
-            - classifier_init: ``random`` or ``balanced``.
+            - classifier_init: ``random``, ``balanced`` or ``attributed``.
             - new_share: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
