@@ -21,6 +21,7 @@ from mmengine.registry import init_default_scope
 from mmseg.registry import MODELS
 
 import mmseg_rbc  # noqa: F401
+from mmseg_rbc.engine.step_parts import NOT_OF_MODEL
 from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.models.outputs import Outputs
 
@@ -57,7 +58,7 @@ def peak_memory(function: Callable[[], object]) -> int:
 def method_config(name: str) -> Config:
     """Return the parts of a method that the segmentor has."""
     method = Config.fromfile(METHODS / f'{name}.py').method
-    for key in ('base_criterion', 'erase', 'importance', 'joint'):
+    for key in NOT_OF_MODEL:
         method.pop(key, None)
     return method
 
@@ -129,6 +130,7 @@ class Case:
         self.model = build_model(name, num_old, num_seen)
         self.target = make_target(images, size, views, num_old, num_seen)
         self.student = make_outputs(num_seen, images, size, views)
+        self.student.labels = self.target
         self.teacher = make_outputs(num_old, images, size, views)
         self.refined = self.refine()
         self.leaves = (self.student.small_logits, self.student.embedding)

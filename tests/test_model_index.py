@@ -22,7 +22,10 @@ METHODS = (
     'rbc',
     'rw',
 )
-READMES = [REPO / f'configs/{name}/README.md' for name in METHODS]
+# Later than the RBC paper: other tables, several methods in a folder.
+LATER = dict(awt='mib-awt', ewf='plop-ewf', lgkd='lgkd')
+FOLDERS = sorted({*METHODS, *LATER})
+READMES = [REPO / f'configs/{name}/README.md' for name in FOLDERS]
 PATH = re.compile(r'(?:configs|tools)/[\w./{},*-]+\.(?:py|sh)\b')
 LINK = re.compile(r'\]\(([^):]+)\)')
 KEY = re.compile(r'^\| `(method\.[\w.]+)` \| `(.+?)` \|', re.M)
@@ -63,14 +66,14 @@ def test_expand():
 
 def test_index_imports_all_methods():
     index = yaml.safe_load((REPO / 'model-index.yml').read_text())
-    wanted = [f'configs/{name}/metafile.yaml' for name in METHODS]
+    wanted = [f'configs/{name}/metafile.yaml' for name in FOLDERS]
     assert index == {'Import': wanted}
     found = REPO.glob('configs/*/metafile.yaml')
     found = sorted(path.relative_to(REPO).as_posix() for path in found)
     assert found == sorted(wanted)
 
 
-@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('method', FOLDERS)
 def test_metafile_names_every_config_once(method):
     path = REPO / 'configs' / method / 'metafile.yaml'
     content = yaml.safe_load(path.read_text())
@@ -105,13 +108,14 @@ def test_readme_names_what_exists(path):
     assert all((path.parent / link).is_file() for link in links)
 
 
-@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('method', FOLDERS)
 def test_readme_gives_the_values_of_the_config(method):
     text = (REPO / f'configs/{method}/README.md').read_text()
-    name = f'{method}_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
+    first = LATER.get(method, method)
+    name = f'{first}_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
     cfg = Config.fromfile(REPO / 'configs' / method / name)
     rows = KEY.findall(text)
-    assert len(rows) >= 2
+    assert len(rows) >= (1 if method in LATER else 2)
     for key, value in rows:
         found = cfg
         for part in key.split('.'):

@@ -46,6 +46,7 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     losses=None,
     erase=TRANSFORMS,
     importance=TASK_UTILS,
+    fusion=TASK_UTILS,
     joint=None,
 )
 SCHEDULE_KEYS = ('lr', 'epochs', 'iters', 'batch_size')

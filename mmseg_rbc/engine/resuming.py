@@ -28,7 +28,7 @@ IGNORED = re.compile(
 )
 REFUSED = re.compile(
     r'(model|train_dataloader\.dataset|randomness|'
-    r'custom_hooks\.ImportanceHook)\..*'
+    r'custom_hooks\.(ImportanceHook|FusionHook))\..*'
 )
 # The optimizer and the schedulers are loaded as they were.
 KEPT = re.compile(

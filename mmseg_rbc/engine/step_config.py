@@ -35,9 +35,11 @@ from .config_values import check_values
 from .recipe import apply_recipe
 from .runner_keys import PHASES, check_runner_keys
 from .step_parts import (
+    NOT_OF_MODEL,
     complete,
     continual_metrics,
     continual_pipeline,
+    method_hooks,
     segmentor_type,
     set_crop,
     with_erase,
@@ -201,19 +203,17 @@ class RunConfig:
                 cls = find_class(one.type, MODELS, 'type of a head')
                 check_head_class(cls, one)
                 one.num_classes = len(self.task.seen(step))
-        importance = self.method.get('importance')
-        if importance:
-            hook = dict(type='ImportanceHook', regularizer=importance)
-            cfg.custom_hooks = [
-                *(cfg.get('custom_hooks') or []),
-                dict(hook, previous=previous),
-            ]
+        cfg.custom_hooks = [
+            *(cfg.get('custom_hooks') or []),
+            *method_hooks(self.method, step, previous),
+        ]
         if step == 0:
             model.method = dict(criterion=self.base_criterion)
             return
-        others = ('base_criterion', 'erase', 'importance', 'joint')
         model.method = {
-            key: part for key, part in self.method.items() if key not in others
+            key: part
+            for key, part in self.method.items()
+            if key not in NOT_OF_MODEL
         }
         model.previous = dict(
             checkpoint=previous,

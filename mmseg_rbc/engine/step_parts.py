@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mmengine.config import Config, ConfigDict
@@ -15,6 +16,8 @@ from mmseg_rbc.utils.keys import find_class
 
 from .runner_keys import PHASES
 
+# Parts of a method that the segmentor does not take.
+NOT_OF_MODEL = ('base_criterion', 'erase', 'importance', 'fusion', 'joint')
 # What takes the place of a part of MMSeg that does the same in one step.
 CONTINUAL_TRANSFORMS = dict(
     LoadAnnotations='LoadContinualAnnotations',
@@ -100,6 +103,25 @@ def complete(cfg: Config) -> None:
         for dataset in base_datasets(loader.get('dataset')):
             cfg.setdefault('test_pipeline', dataset.pipeline)
     cfg.setdefault('custom_imports', dict(imports=['mmseg_rbc']))
+
+
+def method_hooks(
+    method: Mapping[str, Any], step: int, previous: str | None
+) -> list[dict[str, Any]]:
+    """Return the hooks that parts of a method need in a step.
+
+    Args:
+        method: The parts.
+        step: The continual step.
+        previous: Checkpoint of the previous step, from step 1 on.
+    """
+    hooks = []
+    if method.get('importance'):
+        part = method['importance']
+        hooks.append(dict(type='ImportanceHook', regularizer=part))
+    if method.get('fusion') and step > 0:
+        hooks.append(dict(type='FusionHook', fusion=method['fusion']))
+    return [dict(hook, previous=previous) for hook in hooks]
 
 
 def segmentor_type(name: str) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mmseg_rbc.tasks import IGNORE_INDEX
 from mmseg_rbc.utils.values import check_number
 
-INITIALIZATIONS = ('random', 'balanced')
+INITIALIZATIONS = ('random', 'balanced', 'attributed')
 
 
 def is_classifier(key: str) -> bool:
@@ -92,10 +92,12 @@ def grow_state_dict(
         old: State of the old network, with O classes.
         new: State of the new one, K classes, freshly initialized.
         initialization: Of the N = K - O new rows of each ``conv_seg``.
-            ``random`` keeps the fresh ones. ``balanced`` (MiB, eq. 8 and 9)
-            copies the background row, so that the new classes share the
-            probability of background: together they get the part s of it,
-            with biases ``b_0 + ln(s / N)``, and that of background becomes
+            ``random`` keeps the fresh ones, and so does ``attributed``, to
+            which :mod:`.attribution` adds what it takes images to know.
+            ``balanced`` (MiB, eq. 8 and 9) copies the background row, so
+            that the new classes share the probability of background:
+            together they get the part s of it, with biases
+            ``b_0 + ln(s / N)``, and that of background becomes
             ``b_0 + ln(1 - s)``.
         new_share: s; equal parts, ``N / (N + 1)``, by default, as in MiB.
 

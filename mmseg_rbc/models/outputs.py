@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch.nn.functional as F
 from mmseg.models import EncoderDecoder
 from mmseg.models.utils import resize
 from torch import Tensor
@@ -27,6 +28,8 @@ class Outputs:
         num_views: 2 if the second half of the batch holds the erased views.
         other_logits: Of earlier heads of a cascade, and of further branches
             of the last head.
+        labels: ``(B, H, W)`` labels of the images as they were loaded, before
+            the teacher refines them; of the student only.
     """
 
     feats: tuple[Tensor, ...]
@@ -37,11 +40,24 @@ class Outputs:
     align_corners: bool = False
     num_views: int = 1
     other_logits: tuple[Tensor, ...] = ()
+    labels: Tensor | None = None
 
     @cached_property
     def logits(self) -> Tensor:
         """``(B, K, H, W)`` logits at the size of the input."""
         return self.resize(self.small_logits)
+
+    @property
+    def small_labels(self) -> Tensor:
+        """``(B, h, w)`` labels at the size of the small logits."""
+        assert self.labels is not None
+        return self.small(self.labels)
+
+    def small(self, labels: Tensor) -> Tensor:
+        """Bring labels ``(B, H, W)`` to the size of the small logits."""
+        size = self.small_logits.shape[2:]
+        maps = labels[:, None].float()
+        return F.interpolate(maps, size, mode='nearest')[:, 0].long()
 
     def image_logits(self, index: int) -> Tensor:
         """Return ``(K, H, W)`` logits of one image in float32.
@@ -71,7 +87,10 @@ def row_bands(height: int, count: int = 4) -> list[slice]:
 
 
 def run_network(
-    model: EncoderDecoder, inputs: Tensor, num_views: int = 1
+    model: EncoderDecoder,
+    inputs: Tensor,
+    num_views: int = 1,
+    labels: Tensor | None = None,
 ) -> Outputs:
     """Run a segmentor once and keep what the losses need.
 
@@ -79,6 +98,7 @@ def run_network(
         model: Student or teacher.
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
+        labels: The same.
     """
     found = model.backbone(inputs)
     if isinstance(found, Tensor):
@@ -99,6 +119,7 @@ def run_network(
         align_corners=model.align_corners,
         num_views=num_views,
         other_logits=others,
+        labels=labels,
     )
 
 

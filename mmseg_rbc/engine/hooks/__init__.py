@@ -1,5 +1,6 @@
 """Hooks: they only schedule."""
 
+from .fusion_hook import FusionHook
 from .gradient_share_hook import GradientShareHook
 from .importance_hook import ImportanceHook
 from .invalid_loss_hook import InvalidLossHook
@@ -9,6 +10,7 @@ from .pseudo_threshold_hook import PseudoThresholdHook
 from .torch_seed_hook import TorchSeedHook
 
 __all__ = [
+    'FusionHook',
     'GradientShareHook',
     'ImportanceHook',
     'InvalidLossHook',

@@ -48,6 +48,7 @@ class ImportanceHook(Hook):
         self.previous = previous
         self.interval = interval
         self._resumed: dict[str, Any] | None = None
+        self._has_ended = False
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Keep what a stopped run had gathered."""
@@ -129,9 +130,19 @@ class ImportanceHook(Hook):
         """Save what was gathered."""
         checkpoint['importance'] = self.state.state_dict()
 
+    def before_val(self, runner: Runner) -> None:
+        """End with the weights of the last iteration: they may be fused."""
+        if runner.iter >= runner.max_iters:
+            self._end(runner)
+
     def after_train(self, runner: Runner) -> None:
-        """Write what the next step needs."""
+        """End if nothing was evaluated, as when the end is resumed."""
         self._handle.remove()
-        if is_main_process():
+        self._end(runner)
+
+    def _end(self, runner: Runner) -> None:
+        """Write what the next step needs, once."""
+        if not self._has_ended and is_main_process():
             path = StepDir(runner.work_dir).importance
             save_checkpoint(self.state.end(self._weights()), path)
+        self._has_ended = True

@@ -20,6 +20,11 @@ from .distillation import (
     sigmoid_distillation,
 )
 from .global_mean import global_mean, image_share
+from .label_guided import (
+    LabelGuidedDistillationLoss,
+    label_guided_distillation,
+    label_guided_probs,
+)
 from .local_pod import LocalPODLoss, local_pod_distance
 from .pixel_mean import pixel_mean
 
@@ -27,6 +32,7 @@ __all__ = [
     'ContextConsistencyLoss',
     'FeatureDistillationLoss',
     'KnowledgeDistillationLoss',
+    'LabelGuidedDistillationLoss',
     'LocalPODLoss',
     'OneVsRestCrossEntropy',
     'PixelCrossEntropy',
@@ -37,6 +43,8 @@ __all__ = [
     'global_mean',
     'image_share',
     'knowledge_distillation',
+    'label_guided_distillation',
+    'label_guided_probs',
     'local_pod_distance',
     'old_log_probs',
     'one_vs_rest_cross_entropy',

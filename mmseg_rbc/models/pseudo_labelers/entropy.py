@@ -10,7 +10,7 @@ from mmseg.models import EncoderDecoder
 from mmseg.registry import MODELS
 from torch import Tensor
 
-from mmseg_rbc.models.outputs import run_network
+from mmseg_rbc.models.outputs import Outputs, run_network
 
 from .base import BasePseudoLabeler
 from .thresholds import (
@@ -83,6 +83,7 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
         teacher: EncoderDecoder,
         batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
         num_seen: int,
+        watch: Callable[[Outputs, Tensor], None] | None = None,
     ) -> Tensor:
         """Estimate the thresholds from the background pixels of images.
 
@@ -91,15 +92,19 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
             batches: Called for every pass over the images; gives images
                 ``(N, 3, H, W)`` and labels ``(N, H, W)``.
             num_seen: K.
+            watch: Called with outputs of the teacher and labels of each
+                batch, in the first pass.
 
         Returns:
             ``(O,)`` thresholds, the same in all processes.
         """
         device = next(teacher.parameters()).device
         estimator = self._estimator(teacher.num_classes, device)
-        for _ in range(estimator.num_passes):
+        for number in range(estimator.num_passes):
             for images, labels in batches():
                 outputs = run_network(teacher, images)
+                if watch is not None and number == 0:
+                    watch(outputs, labels)
                 for i, label in enumerate(labels):
                     logits, background = outputs.image_logits(i), label == 0
                     entropy = normalized_entropy(logits, num_seen)

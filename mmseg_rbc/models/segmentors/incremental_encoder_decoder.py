@@ -54,7 +54,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: The parts, all but ``criterion`` optional:
 
             - criterion: loss of labeled pixels.
-            - classifier_init: ``random`` or ``balanced``.
+            - classifier_init: ``random``, ``balanced`` or ``attributed``.
             - new_share: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
@@ -229,7 +229,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self, inputs: Tensor, target: Tensor, num_views: int
     ) -> dict[str, Tensor]:
         """Return the losses of :meth:`loss` as means over its images."""
-        student = run_network(self, inputs, num_views)
+        student = run_network(self, inputs, num_views, target)
         if self.teacher is None:
             return self._criterion_losses(student, target, None, self.num_old)
         # Not inference_mode: a loss may save outputs for its backward pass.

@@ -112,3 +112,40 @@ def test_thresholds_travel_in_checkpoints(tiny_run):
     log = next((tiny_run / 'step_1').glob('*/*.log')).read_text()
     text = ', '.join(f'{value:.5f}' for value in known)
     assert f'thresholds of the pseudo-labels: {text}' in log
+
+
+def count_forwards(runner: Runner) -> list[int]:
+    network = runner.model.teacher
+    network = runner.model if network is None else network
+    sizes: list[int] = []
+    network.backbone.register_forward_pre_hook(
+        lambda _, args: sizes.append(len(args[0]))
+    )
+    return sizes
+
+
+@pytest.mark.parametrize('method', ['plop', 'mib', 'ft'])
+def test_attributed_rows_share_the_pass(start, method):
+    """20 images, and the black one; the median looks at them three times."""
+    runner = start(method, **{'method.classifier_init': 'attributed'})
+    model = runner.model
+    weight = model.decode_head.conv_seg.weight
+    before, sizes = weight.detach().clone(), count_forwards(runner)
+    hook = HOOKS.build(dict(type='PseudoThresholdHook'))
+    hook.before_train(runner)
+    passes = sum(sizes) // 20
+    assert sum(sizes) == 20 * passes + 1
+    assert passes == 1 or method == 'plop'
+    assert model.training
+    channels = runner.message_hub.get_info('attributed_channels')
+    assert len(channels) == weight.shape[1] // 4
+    assert torch.equal(weight[:16], before[:16])
+    moved = weight[16:] - before[16:]
+    torch.testing.assert_close(
+        moved[:, channels], before[:1, channels].expand(5, -1, 1, 1)
+    )
+    assert moved.count_nonzero() == moved[:, channels].count_nonzero()
+    # A resumed run has them in its weights already.
+    after, sizes[:] = weight.detach().clone(), []
+    hook.before_train(runner)
+    assert torch.equal(weight, after) and not sizes

@@ -1,0 +1,10 @@
+# PLOP with EWF, and its weights for ADE20K.
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='published'),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.001, logits_weight=0.00001),
+    ),
+    fusion=dict(type='EndpointsFusion'),
+)

@@ -1,0 +1,17 @@
+# RBC with the loss of LGKD.
+method = dict(
+    criterion=dict(type='PixelCrossEntropy'),
+    classifier_init='balanced',
+    pseudo_labeler=dict(type='EntropyPseudoLabeler', estimator='published'),
+    balance=True,
+    erase=dict(type='NewClassErase'),
+    losses=dict(
+        pod=dict(type='LocalPODLoss', weight=0.01, logits_weight=0.0005),
+        consistency=dict(
+            type='ContextConsistencyLoss', pairing='student', weight=0.01
+        ),
+        label_guided=dict(
+            type='LabelGuidedDistillationLoss', old_weight=10.0, new_weight=2.0
+        ),
+    ),
+)

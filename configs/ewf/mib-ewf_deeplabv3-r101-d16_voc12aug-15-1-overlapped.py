@@ -1,0 +1,7 @@
+_base_ = [
+    '../_base_/benchmarks/voc12aug.py',
+    '../_base_/methods/mib-ewf.py',
+]
+continual = dict(task='15-1', setting='overlapped')
+# Of many steps: MiB's authors use 100 there, not 10.
+method = dict(losses=dict(kd=dict(weight=100.0)))

@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/ade20k.py',
+    '../_base_/methods/plop-ewf_ade.py',
+]
+continual = dict(task='100-5', setting='overlapped')

@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/voc12aug.py',
+    '../_base_/methods/plop-ewf.py',
+]
+continual = dict(task='19-1', setting='disjoint')
