@@ -127,10 +127,10 @@ class KillOne(Hook):
     def before_train_iter(self, runner, *args, **kwargs) -> None:
         rank = int(os.environ.get('KILL_RANK', -1))
         step = Path(runner.work_dir)
-        if step.name == 'step_1' and rank == runner.rank:
-            if runner.iter == self.iteration:
-                (step / 'killed').touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+        here = (step.name, runner.rank, runner.iter)
+        if here == ('step_1', rank, self.iteration):
+            (step / 'killed').touch()
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run_tool(
