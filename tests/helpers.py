@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -131,6 +132,27 @@ class KillOne(Hook):
         if here == ('step_1', rank, self.iteration):
             (step / 'killed').touch()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+@HOOKS.register_module()
+class HoldHere(Hook):
+    """Hold process 0 before an iteration of step 1.
+
+    It says so by a file ``held`` in the work dir, and goes on when ``hold``
+    is gone; without such a file it does nothing.
+    """
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def before_train_iter(self, runner, *args, **kwargs) -> None:
+        step = Path(runner.work_dir)
+        here = (step.name, runner.rank, runner.iter)
+        if here != ('step_1', 0, self.iteration):
+            return
+        while (step.parent / 'hold').exists():
+            (step.parent / 'held').touch()
+            time.sleep(0.1)
 
 
 def run_tool(

@@ -120,6 +120,7 @@ def main() -> None:
     args = parse_args()
     # Not above: --help answers without torch.
     from mmseg_rbc.engine.benchmark import plan_jobs, plan_lines
+    from mmseg_rbc.engine.slurm_jobs import slurm_parts
     from mmseg_rbc.utils.errors import plain_errors
 
     init_default_scope('mmseg')
@@ -136,6 +137,8 @@ def main() -> None:
         if args.dry_run:
             processes = max(args.gpus_per_job, 1) if on_slurm else 1
             print('\n'.join(plan_lines(jobs, processes)))
+            if on_slurm:
+                print(f'{len(slurm_parts(jobs))} jobs of Slurm')
         elif on_slurm:
             submit(args, jobs)
     if on_slurm and not args.dry_run:

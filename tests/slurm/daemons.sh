@@ -5,7 +5,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 dir=$(mktemp -d /tmp/mmseg_rbc_slurm.XXXXXX)
 chmod 755 "$dir"
 export SLURM_CONF=$dir/slurm.conf OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1
-export PYTHONPATH=$repo MMSEG_RBC_CACHE=$dir/cache
+export PYTHONPATH=$repo:$repo/tests${PYTHONPATH:+:$PYTHONPATH} MMSEG_RBC_CACHE=$dir/cache
 patience=${SLURM_SECONDS:-150}
 # Another Slurm on loopback has others; a job's number chooses its port.
 port=$((16000 + RANDOM % 3900))
@@ -46,6 +46,8 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
+# By default a job that may start now waits for up to a minute.
+SchedulerParameters=sched_interval=2,bf_interval=2
 NodeName=n[1-2] NodeHostname=$(hostname -s) NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=4
 PartitionName=cpu Nodes=ALL Default=YES State=UP
 EOF
@@ -95,4 +97,10 @@ make_data() {
     python -c "
 from mmseg_rbc.datasets.shapes import make_shapes
 make_shapes('$dir/data', 40, 6, size=(48, 64))"
+}
+
+# hold WORK_DIR: let a run wait for the signal in step 1, see helpers.py.
+hold() {
+    mkdir -p "$1"
+    touch "$1/hold"
 }

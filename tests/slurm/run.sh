@@ -18,19 +18,23 @@ submit() {
         "$repo/configs/rbc/rbc_fcn-tiny_shapes-15-1-overlapped.py" \
         --work-dir "$dir/$1" --cfg-options "continual.data_root=$dir/data" \
         continual.task=15-5 'crop_size=(32,32)' schedule.base.epochs=2 \
-        schedule.later.epochs=8 default_hooks.checkpoint.interval=1
+        schedule.later.epochs=3 default_hooks.checkpoint.interval=1 \
+        default_hooks.hold.type=HoldHere default_hooks.hold.iteration=7 \
+        custom_imports.imports='[mmseg_rbc,helpers]'
 }
 
 start_slurm
 make_data
 cd "$dir/state"
+hold "$dir/cut"
 whole=$(submit whole)
 cut=$(submit cut)
-wait_for "$patience" test -f "$dir/cut/step_1/epoch_2.pth"
+wait_for "$patience" test -f "$dir/cut/held"
 scancel --batch --signal=USR1 "$cut"
 echo "after $SECONDS s: SIGUSR1 to job $cut, in step 1"
 wait_for 60 grep '^stopped: ' "$dir/cut.log"
 grep '^stopped: ' "$dir/cut.log" | sort -u
+rm "$dir/cut/hold"
 for name in whole cut; do
     wait_for "$patience" grep '^results: ' "$dir/$name.log"
 done

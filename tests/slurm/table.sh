@@ -20,8 +20,10 @@ table() {
         --work-dir "$dir/table" --cluster slurm --partition cpu \
         --gpus-per-job 0 --cpus-per-job 1 --max-jobs 2 "$@" \
         --cfg-options "continual.data_root=$dir/data" continual.task=15-5 \
-        'crop_size=(32,32)' schedule.base.epochs=2 schedule.later.epochs=8 \
-        default_hooks.checkpoint.interval=1
+        'crop_size=(32,32)' schedule.base.epochs=2 schedule.later.epochs=3 \
+        default_hooks.checkpoint.interval=1 \
+        default_hooks.hold.type=HoldHere default_hooks.hold.iteration=3 \
+        custom_imports.imports='[mmseg_rbc,helpers]'
 }
 
 # run_of METHOD: its work dir.
@@ -38,18 +40,21 @@ start_slurm
 make_data
 cd "$dir/state"
 table --dry-run | tee "$dir/printed"
-[ "$(count 'to run, [0-9]* iterations')" = 3 ]
+[ "$(count ': to run, [0-9]* iterations')" = 3 ]
+[ "$(count '^4 jobs of Slurm')" = 1 ]
 [ "$(count 'step 0 of ft')" = 2 ]
+hold "$(run_of mib)"
 table > "$dir/printed"
 grep submitted "$dir/printed"
 [ "$(count 'submitted as job')" = 4 ]
 [ "$(count 'afterok:')" = 3 ]
 [ "$(count 'afterany:')" = 2 ]
 mib=$(sed -n 's/^mib.* submitted as job \([0-9]*\),.*/\1/p' "$dir/printed")
-wait_for "$patience" test -f "$(run_of mib)/step_1/epoch_1.pth"
+wait_for "$patience" test -f "$(run_of mib)/held"
 scancel --signal=USR1 "$mib"
 echo "after $SECONDS s: SIGUSR1 to job $mib, in step 1"
 wait_for 60 grep '^stopped: ' "$(run_of mib)/benchmark.log"
+rm "$(run_of mib)/hold"
 table > "$dir/printed"
 echo "after $SECONDS s, again: $(count 'queued or runs') jobs are in the queue"
 [ "$(count submitted)" = 0 ]
