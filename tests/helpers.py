@@ -31,6 +31,15 @@ BENCHMARK_TASKS = {
 }
 
 
+def leaf(
+    method: str,
+    task: str = '15-1-overlapped',
+    model: str = 'deeplabv3-r101-d16_voc12aug',
+) -> str:
+    """Return the path of a config."""
+    return str(CONFIGS / method / f'{method}_{model}-{task}.py')
+
+
 def make_tiny_config(
     root: str, method: str = 'rbc', **options
 ) -> tuple[Config, dict]:

@@ -94,7 +94,10 @@ class Training:
             self.process = subprocess.Popen(
                 self.command, stdout=log, stderr=log
             )
-            code = self.process.wait()
+            # A signal that comes in Popen.wait() keeps the lock of the latter,
+            # and checkpoint() waits too.
+            while (code := self.process.poll()) is None:
+                time.sleep(0.5)
         if code:
             # submitit handles the signal, if there is one, in here.
             time.sleep(LATE_SECONDS)
