@@ -193,8 +193,12 @@ def say(text: str) -> None:
 
 
 def report_finished(args: argparse.Namespace, jobs: Sequence[Job]) -> None:
-    """Report the runs that are finished."""
+    """Report the runs that are finished, and how far the others are."""
     finished = [job.folder.path for job in jobs if job.is_finished()]
+    for job in jobs:
+        done = len(job.results())
+        if 0 < done < job.num_steps:
+            say(f'{job.name}: {done} of {job.num_steps} steps are finished')
     say(f'{len(finished)} of {len(jobs)} runs are finished')
     report_results(finished, osp.join(args.work_dir, 'benchmark.json'))
 
