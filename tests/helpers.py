@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,6 +29,15 @@ BENCHMARK_TASKS = {
     20: ('offline', '19-1', '15-5', '15-1', '10-1', '5-3', '2-2'),
     150: ('offline', '100-50', '100-10', '100-5', '50-50'),
 }
+
+
+def leaf(
+    method: str,
+    task: str = '15-1-overlapped',
+    model: str = 'deeplabv3-r101-d16_voc12aug',
+) -> str:
+    """Return the path of a config."""
+    return str(CONFIGS / method / f'{method}_{model}-{task}.py')
 
 
 def make_tiny_config(
@@ -128,10 +138,31 @@ class KillOne(Hook):
     def before_train_iter(self, runner, *args, **kwargs) -> None:
         rank = int(os.environ.get('KILL_RANK', -1))
         step = Path(runner.work_dir)
-        if step.name == 'step_1' and rank == runner.rank:
-            if runner.iter == self.iteration:
-                (step / 'killed').touch()
-                os.kill(os.getpid(), signal.SIGKILL)
+        here = (step.name, runner.rank, runner.iter)
+        if here == ('step_1', rank, self.iteration):
+            (step / 'killed').touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@HOOKS.register_module()
+class HoldHere(Hook):
+    """Hold process 0 before an iteration of step 1.
+
+    It says so by a file ``held`` in the work dir, and goes on when ``hold``
+    is gone; without such a file it does nothing.
+    """
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def before_train_iter(self, runner, *args, **kwargs) -> None:
+        step = Path(runner.work_dir)
+        here = (step.name, runner.rank, runner.iter)
+        if here != ('step_1', 0, self.iteration):
+            return
+        while (step.parent / 'hold').exists():
+            (step.parent / 'held').touch()
+            time.sleep(0.1)
 
 
 def run_tool(

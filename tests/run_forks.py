@@ -1,6 +1,6 @@
 """Run tools with several processes each; helpers.run_forked calls it.
 
-Usage: ``run_forks.py '[[2, ["train.py", "CONFIG", ...]], ...]'``. The processes
+Usage: ``run_forks.py '[[2, ["train.py", "CONFIG", ...]], ...]'``. All of them
 are forks of this one: to import everything takes longer than a tiny run.
 """
 

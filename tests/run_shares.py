@@ -1,7 +1,7 @@
 """Compute one batch with several processes; test_shares.py launches it.
 
-Usage: ``run_shares.py DATA_ROOT OUT WORLD_SIZE ...``. The processes are
-forks of this one: to import everything takes far longer than to compute.
+Usage: ``run_shares.py DATA_ROOT OUT``. The processes are forks of this one: to
+import everything takes far longer than to compute.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ OPTIONS = {
 }
 DUPLETS = {'schedule.later.batch_size': 24}
 CONSISTENCY = 'method.losses.consistency'
-# Methods with all losses. Weights: so that each loss of an untrained network
+# All losses; with several processes each case is computed by these sizes.
+SIZES = (1, 2, 3, 5, 8, 12)
+FEW = (1, 5)
+# Weights: so that each loss of an untrained network
 # is between 0.1 and 50.
 CASES = {
     'rbc': {
@@ -40,7 +43,7 @@ CASES = {
     'rbc absolute POD, teacher': {
         **DUPLETS,
         'recipe.relative_pod': None,
-        'method.losses.pod.weight': 1.0,
+        'method.losses.pod.weight': 0.1,
         f'{CONSISTENCY}.pairing': 'teacher',
         f'{CONSISTENCY}.weight': 1000.0,
     },
@@ -55,6 +58,11 @@ CASES = {
     'lwf-mc': {'method.losses.kd.weight': 1.0},
     'ilt': {},
 }
+
+
+def sizes_of(case: str) -> tuple[int, ...]:
+    """Return the numbers of processes that a case is computed by."""
+    return SIZES if case in ('rbc', 'mib', 'ilt') else FEW
 
 
 def build(data_root: str, out: Path, case: str) -> tuple:
@@ -103,16 +111,17 @@ def process(rank: int, world_size: int, parts: dict, out: Path) -> None:
         rank=rank,
         world_size=world_size,
     )
-    found = {m: compute(*parts[m], world_size) for m in CASES}
+    cases = [case for case in CASES if world_size in sizes_of(case)]
+    found = {case: compute(*parts[case], world_size) for case in cases}
     torch.save(found, out / f'{world_size}_{rank}.pth')
     dist.destroy_process_group()
 
 
-def main(data_root: str, out: str, *sizes: str) -> None:
+def main(data_root: str, out: str) -> None:
     init_default_scope('mmseg')
     parts = {m: build(data_root, Path(out), m) for m in CASES}
     context = multiprocessing.get_context('fork')
-    for world_size in map(int, sizes):
+    for world_size in SIZES:
         group = [
             context.Process(
                 target=process, args=(rank, world_size, parts, Path(out))

@@ -97,23 +97,3 @@ def test_a_killed_process_ends_all_and_the_run_goes_on(tiny_root, tmp_path):
         done += [json.loads(path.read_text()) for path in results]
     assert [one['resumed'] for one in done] == [False, False, True, False]
     assert done[2]['metrics'] == done[3]['metrics']
-
-
-def test_work_dir_that_the_second_machine_does_not_see(tiny_root, tmp_path):
-    """Neither trains; one sentence says why."""
-    folders = [tmp_path / name for name in ('first', 'second')]
-    for folder in folders:
-        folder.mkdir()
-    options = [f'continual.data_root={tiny_root}', *OPTIONS]
-    args = ['--work-dir', 'run', '--cfg-options', *options]
-    machines = start_machines(1, folders, *args)
-    try:
-        printed = [one.communicate(timeout=120)[0] for one in machines]
-    finally:
-        for one in machines:
-            one.kill()
-    assert all(one.returncode for one in machines)
-    for text in printed:
-        assert 'error: process 1 on ' in text and 'does not see ' in text
-        assert 'give a --work-dir on a disk that all machines share' in text
-    assert list(tmp_path.rglob('*')) == [*folders, folders[0] / 'run']

@@ -123,76 +123,92 @@ SHORT = [
     'schedule.later.epochs=1',
     'recipe.warmup_iters=0',
 ]
+# Random classifiers, so that predictions follow the statistics.
+RANDOM = [
+    'model.decode_head.init_cfg.type=Normal',
+    'model.decode_head.init_cfg.std=1.0',
+    'model.decode_head.init_cfg.override.name=conv_seg',
+    'schedule.base.lr=1e-4',
+]
+GROWING = [
+    'schedule.base.batch_size=12',
+    'schedule.base.lr=0.03',
+    'schedule.later.batch_size=24',
+    'schedule.later.lr=0.06',
+]
+RW = [
+    'model.backbone.norm_eval=True',
+    'model.decode_head.norm_cfg=None',
+    'method.importance.interval=2',
+]
 
 
 @pytest.fixture(scope='module')
-def evaluated(tiny_root, tmp_path_factory) -> Path:
-    """Return a folder of runs of 1, 2 and 4 processes, tested by as many."""
-    folder = tmp_path_factory.mktemp('evaluated')
-    options = ['--cfg-options', f'continual.data_root={tiny_root}', *SHORT]
-    runs = []
+def forked(tiny_root, tmp_path_factory) -> tuple[Path, str]:
+    """Return a folder of runs, and what they printed.
+
+    ``1``, ``2`` and ``4`` were trained and tested by as many processes,
+    ``grown`` by 16, and ``rw_1`` and ``rw_3`` are of RW.
+    """
+    folder = tmp_path_factory.mktemp('forked')
+    short = ['--cfg-options', f'continual.data_root={tiny_root}', *SHORT]
+    rw = CONFIGS / 'rw/rw_fcn-tiny_shapes-15-1-overlapped.py'
+    runs: list[tuple[int, list]] = []
     for number in (1, 2, 4):
-        run = folder / str(number)
-        runs.append((number, [*TRAIN, '--work-dir', run, *options]))
-        for step in ('step_0', 'step_1'):
-            path = run / step / 'final.pth'
-            test = ['test.py', TRAIN[1], path, *options]
-            runs.append((number, test))
-    run_forked(*runs)
-    return folder
+        run = ['--step', 0, '--work-dir', folder / str(number)]
+        final = folder / str(number) / 'step_0/final.pth'
+        runs.append((number, [*TRAIN, *run, *short, *RANDOM]))
+        runs.append((number, ['test.py', TRAIN[1], final, *short]))
+    run = ['--work-dir', folder / 'grown']
+    runs.append((16, [*TRAIN, *run, *short, *GROWING]))
+    for number in (1, 3):
+        run = ['--step', 0, '--work-dir', folder / f'rw_{number}']
+        args = ['train.py', rw, *run, *short, *RW]
+        runs.append((number, args))
+    return folder, run_forked(*runs)
 
 
 @pytest.mark.parametrize('number', [1, 2, 4])
-@pytest.mark.parametrize('step', ['step_0', 'step_1'])
-def test_what_is_evaluated_is_what_is_saved(evaluated, number, step):
+def test_what_is_evaluated_is_what_is_saved(forked, number):
     """Each process has its own batch statistics; they are averaged."""
-    folder = evaluated / str(number) / step
+    folder = forked[0] / str(number) / 'step_0'
     run, test = (
         json.loads((folder / name).read_text())
         for name in ('metrics.json', 'test/metrics.json')
     )
     assert run['IoU'] == test['IoU'] and run['mIoU'] == test['mIoU']
+    assert sum(iou > 0 for iou in run['IoU'].values() if iou) > 3
     state = weights(folder / 'final.pth')
     variances = [v for k, v in state.items() if k.endswith('running_var')]
     assert len(variances) > 5
     assert all((v - 1).abs().max() > 0.01 for v in variances)
 
 
-def test_16_processes_and_12_images(tiny_root, tmp_path):
+def test_16_processes_and_12_images(forked):
     """The batch and the learning rate grow, and both steps train."""
-    options = [f'continual.data_root={tiny_root}', *SHORT]
-    options += ['schedule.base.batch_size=12', 'schedule.base.lr=0.03']
-    options += ['schedule.later.batch_size=24', 'schedule.later.lr=0.06']
-    run = [*TRAIN, '--work-dir', tmp_path, '--cfg-options', *options]
-    printed = run_forked((16, run))
+    folder, printed = forked
     assert 'more processes than images in a batch: it grows' in printed
     assert 'step 0: 12 to 16 images, lr 0.03 to 0.04; step 1: 12' in printed
-    for step, lr in ((0, 0.04), (1, 0.08)):
-        config = (tmp_path / f'step_{step}/config.py').read_text()
+    for step, lr in (('step_0', 0.04), ('step_1', 0.08)):
+        config = (folder / 'grown' / step / 'config.py').read_text()
         assert f'lr={lr}' in config and 'batch_size=16' in config
-    summary = json.loads((tmp_path / 'summary.json').read_text())
+    summary = json.loads((folder / 'grown/summary.json').read_text())
     assert len(summary['steps']) == 2
 
 
-def test_importance_does_not_depend_on_the_processes(tiny_root, tmp_path):
+def test_importance_does_not_depend_on_the_processes(forked):
     """RW squares the gradient of the whole batch, not of a share."""
-    config = CONFIGS / 'rw/rw_fcn-tiny_shapes-15-1-overlapped.py'
-    options = [f'continual.data_root={tiny_root}', *SHORT]
-    options += ['model.backbone.norm_eval=True', 'recipe.clip_norm=None']
-    options += ['model.decode_head.norm_cfg=None']
-    options += ['optim_wrapper.optimizer.type=SGD', 'schedule.base.lr=0.01']
-    run = ['train.py', config, '--cfg-options', *options, '--work-dir']
-    run_forked(*((n, [*run, tmp_path / str(n)]) for n in (1, 3)))
-    for step in ('step_0', 'step_1'):
-        one, three = (
-            torch.load(tmp_path / n / step / 'importance.pth')['tensors']
-            for n in '13'
-        )
-        assert one.keys() == three.keys() and len(one) > 5
-        for name, tensors in one.items():
-            for kind, expected in tensors.items():
-                torch.testing.assert_close(
-                    *(three[name][kind], expected),
-                    rtol=1e-3,
-                    atol=1e-3 * expected.abs().max().item(),
-                )
+    one, three = (
+        torch.load(forked[0] / name / 'step_0/importance.pth')['tensors']
+        for name in ('rw_1', 'rw_3')
+    )
+    assert one.keys() == three.keys() and len(one) > 5
+    for name, tensors in one.items():
+        assert tensors.keys() == {'fisher', 'score'}
+        for kind, expected in tensors.items():
+            assert expected.max() > 0
+            torch.testing.assert_close(
+                *(three[name][kind], expected),
+                rtol=1e-3,
+                atol=1e-3 * expected.max().item(),
+            )

@@ -50,7 +50,8 @@ while kill -0 "\$tasks" 2> /dev/null; do
     wait "\$tasks"
     code=\$?
 done
-if [ -n "\$warned" ] && [ "\$code" != 0 ]; then
+# 138: somebody sent it to the tasks alone.
+if [ "\$code" = 138 ] || { [ -n "\$warned" ] && [ "\$code" != 0 ]; }; then
     scontrol requeue "\$SLURM_JOB_ID"
 fi
 exit "\$code"

@@ -84,6 +84,15 @@ def survey_images(cfg: Config) -> Survey:
     )
 
 
+def num_train_images(cfg: Config) -> int:
+    """Return the number of training images of a step.
+
+    Args:
+        cfg: The complete config of the step.
+    """
+    return sum(map(len, _build_datasets(cfg, 'train')))
+
+
 def _pairs(dataset: Any) -> list[tuple[str, str]]:
     """Return image and mask of every sample, if they are local."""
     if not dataset.is_local:

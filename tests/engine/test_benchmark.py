@@ -1,26 +1,15 @@
 """Plans of many runs; test_run_benchmark.py runs them."""
 
-import math
-import re
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
-from helpers import CONFIGS
+from helpers import leaf, make_tiny_config
 
 from mmseg_rbc.engine.benchmark import (
-    Process,
-    job_command,
-    last_scalars,
+    iterations_left,
     plan_jobs,
-    run_jobs,
+    plan_lines,
+    train_command,
 )
-from mmseg_rbc.runs import WorkDir
-
-
-def leaf(method: str, task: str = '15-1-overlapped') -> str:
-    name = f'{method}_deeplabv3-r101-d16_voc12aug-{task}.py'
-    return str(CONFIGS / method / name)
+from mmseg_rbc.engine.survey import num_train_images
 
 
 def test_methods_share_step_0_where_it_is_the_same():
@@ -47,92 +36,6 @@ def test_tasks_share_step_0_where_it_is_the_same():
     assert joint[1].shares is joint[0]
 
 
-def test_command():
-    first, second = plan_jobs([leaf('ft'), leaf('mib')], [3], 'work')
-    command, environment = job_command(second, '0,2', 'train.py', ['a.b=1'])
-    line = ' '.join(command)
-    assert '-m torch.distributed.run --standalone --nproc_per_node=2' in line
-    assert f'--init-from {first.folder.path} --launcher pytorch' in line
-    assert line.endswith('--cfg-options a.b=1 randomness.seed=3')
-    assert environment['CUDA_VISIBLE_DEVICES'] == '0,2'
-    command, environment = job_command(first, 'cpu', 'train.py')
-    assert '--launcher' not in command and '--init-from' not in command
-    assert environment['CUDA_VISIBLE_DEVICES'] == '', 'no GPU for cpu'
-    assert environment['OMP_NUM_THREADS'] == '1'
-    assert '--resume' in command
-
-
-def test_failed_step_0_stops_those_that_need_it(tmp_path):
-    """The train tool does not exist, so the first job fails at once."""
-    jobs = plan_jobs([leaf('ft'), leaf('mib'), leaf('ewc')], [0], tmp_path)
-    said = []
-    failed = run_jobs(
-        jobs, ['cpu'], str(tmp_path / 'none.py'), say=said.append
-    )
-    assert set(failed) == set(jobs)
-    assert any('mib' in line and 'its step 0 failed' in line for line in said)
-    assert any('ewc' in line and 'exit code 2' in line for line in said)
-    assert "can't open file" in Path(jobs[0].folder.log).read_text()
-
-
-def write_scalars(folder: Path, text: str) -> None:
-    path = folder / 'vis_data/scalars.json'
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
-
-
-def test_last_scalars_are_those_of_training(tmp_path):
-    """Not of an evaluation, nor a line that is half written."""
-    folder = WorkDir(str(tmp_path))
-    assert last_scalars(folder, 0) == {}
-    write_scalars(tmp_path / 'step_0/20260101_1', '{"loss": 3, "iter": 1}\n')
-    assert last_scalars(folder, 0) == dict(loss=3, iter=1)
-    write_scalars(
-        tmp_path / 'step_0/20260101_2',
-        '{"iter": 2, "loss": 1}\n{"mIoU": 50, "step": 2}\n{"iter": 3, "lo',
-    )
-    assert last_scalars(folder, 0) == dict(iter=2, loss=1)
-
-
-def test_what_is_said_about_a_job(tmp_path):
-    """Each finished step once, and nothing while nothing is new."""
-    (job,) = plan_jobs([leaf('ft')], [0], str(tmp_path))
-    child = SimpleNamespace(returncode=1)
-    # Reported in the future: no line only because time has passed.
-    process = Process(job, 'cpu', child, 0, num_done=0, reported=math.inf)
-    assert process.progress() is None
-    metrics = dict(mIoU=9.0, mIoU_old=8.76, mIoU_all=9.0)
-    job.folder.step(0).write_finished(
-        dict(job.run.identity(0), metrics=metrics)
-    )
-    write_scalars(
-        Path(job.folder.step(0).path) / 'stamp',
-        '{"epoch": 30, "iter": 90, "sequence_eta": 65}\n',
-    )
-    name = 'ft_deeplabv3-r101-d16_voc12aug-15-1-overlapped, seed 0'
-    assert process.progress() == (
-        f'{name}: step 0/5 done, mIoU old 8.8, all 9.0, eta 0:01:05'
-    )
-    process.reported = math.inf
-    assert process.progress() is None
-    eta = '"sequence_eta": 3600}\n'
-    for stamp, line, place in (
-        ('a', '{"epoch": 7, "iter": 70, ', 'epoch 7'),
-        ('b', '{"iter": 80, ', 'iter 80'),
-    ):
-        write_scalars(Path(job.folder.step(1).path) / stamp, line + eta)
-        process.reported = -math.inf
-        assert process.progress() == (
-            f'{name}: step 1/5 runs, {place}, eta 1:00:00'
-        )
-    assert re.fullmatch(
-        rf'{name}: failed after [\d.]+ min with exit code 1, see \S+\.log',
-        process.end(),
-    )
-    child.returncode = 0
-    assert re.fullmatch(rf'{name}: finished in [\d.]+ min', process.end())
-
-
 def test_two_runs_in_one_folder(tmp_path):
     with pytest.raises(ValueError, match='would both run in'):
         plan_jobs([leaf('ft')], [0, 0], tmp_path)
@@ -141,3 +44,48 @@ def test_two_runs_in_one_folder(tmp_path):
 def test_unknown_config():
     with pytest.raises(FileNotFoundError):
         plan_jobs(['nowhere.py'], [0], 'work')
+
+
+def test_command_of_one_step():
+    _, job = plan_jobs([leaf('ft'), leaf('mib')], [3], 'work')
+    command = train_command(job, 1, 'train.py', ['a.b=1'], step=0)
+    assert command[1:4] == ['train.py', leaf('mib'), '--resume']
+    assert command[-5:] == [
+        *('--step', '0', '--cfg-options', 'a.b=1', 'randomness.seed=3')
+    ]
+    assert 'torch.distributed.run' not in command
+
+
+def test_costs(tiny_root, tmp_path):
+    """Two epochs of whole batches of 8 images, or of 4 and 4 erased ones."""
+    options = make_tiny_config(tiny_root)[1]
+    names = [leaf(m, model='fcn-tiny_shapes') for m in ('ft', 'rbc', 'ewc')]
+    jobs = plan_jobs(names, [0], str(tmp_path), options)
+    counts = [iterations_left(job) for job in jobs]
+    images = [num_train_images(jobs[0].run.step(step)) for step in (0, 1)]
+    assert counts == [
+        [2 * (images[0] // 8), 2 * (images[1] // 8)],
+        [0, 2 * (images[1] // 4)],
+        [2 * (images[0] // 8), 2 * (images[1] // 8)],
+    ]
+    total = sum(map(sum, counts))
+    *lines, last = plan_lines(jobs)
+    share = 100 * sum(counts[0]) / total
+    assert lines[0].endswith(
+        f'seed 0: to run, {sum(counts[0])} iterations ({share:.1f} %)'
+    )
+    assert lines[1].endswith(f', step 0 of {jobs[0].name}')
+    assert last == f'3 runs, 3 to run, {total} iterations in all'
+    done = dict(jobs[0].run.identity(0), metrics={})
+    jobs[0].folder.step(0).write_finished(done)
+    assert iterations_left(jobs[0]) == [0, counts[0][1]]
+    more = iterations_left(jobs[1], processes=8)
+    assert more == [0, counts[0][1]], 'eight duplets a batch'
+
+
+def test_costs_without_data(tmp_path):
+    options = {'continual.data_root': str(tmp_path / 'none')}
+    jobs = plan_jobs([leaf('ft')], [0], str(tmp_path), options)
+    line, last = plan_lines(jobs)
+    assert line == f'{jobs[0].name}: to run'
+    assert last.startswith('the costs are not known: ')

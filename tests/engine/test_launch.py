@@ -1,5 +1,6 @@
 """Process groups, and what a Runner shows on the screen."""
 
+import re
 import resource
 import subprocess
 import sys
@@ -99,6 +100,46 @@ def test_launchers_that_launched_nothing(monkeypatch):
         with pytest.raises(ValueError, match=sentence):
             with processes(launcher, 0, {}):
                 pass
+
+
+SHARED = """
+import os, sys
+from pathlib import Path
+from mmseg_rbc.engine.launch import check_shared_folder, processes
+from mmseg_rbc.utils.errors import plain_errors
+folder = Path(sys.argv[1])
+rank = 0 if os.fork() else 1
+os.environ['RANK'] = str(rank)
+with plain_errors(), processes('pytorch', 0, {}):
+    check_shared_folder(str(folder / 'shared'))
+    assert list((folder / 'shared').iterdir()) == []
+    check_shared_folder(str(folder / f'of_{rank}'))
+"""
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='forks')
+def test_work_dir_that_another_process_does_not_see(tmp_path):
+    """Two processes; both say it."""
+    done = subprocess.run(
+        [sys.executable, '-c', SHARED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=tool_environment(
+            MASTER_ADDR='127.0.0.1',
+            MASTER_PORT=str(free_port()),
+            WORLD_SIZE='2',
+        ),
+    )
+    assert done.returncode == 1
+    found = re.findall(
+        r'error: process 1 on \S+ does not see (.*), which process 0 on \S+ '
+        'writes into: give a --work-dir on a disk that all machines share\n',
+        done.stderr,
+    )
+    assert sorted(found) == [str(tmp_path / f'of_{rank}') for rank in (0, 1)]
+    names = sorted(path.name for path in tmp_path.rglob('*'))
+    assert names == ['of_0', 'shared']
 
 
 SLURM = """
