@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from mmengine.logging import print_log
@@ -88,12 +89,15 @@ def map_values(
             'place to another class, so name its values there as well'
         )
     if found.get(0) == 1:
-        print_log(
-            f'value 0 of the masks is class {names[1]!r}: the data has no '
-            'background',
-            'current',
-        )
+        _say_no_background(names[1])
     return found
+
+
+@lru_cache
+def _say_no_background(name: str) -> None:
+    """Say it once, not for every data set of every step."""
+    text = f'value 0 of the masks is class {name!r}: no background'
+    print_log(text, 'current')
 
 
 def _value(value: int | str, where: str) -> int:
