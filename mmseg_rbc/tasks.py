@@ -15,6 +15,8 @@ from .class_orders import duplicates, resolve_order
 
 BACKGROUND = 0
 IGNORE_INDEX = 255
+# Class 0 of data without background: no class, and in no mean.
+NOT_LEARNED = 'not learned yet'
 # 254 marks an unknown label in look-up tables and 255 means ignore.
 MAX_CLASSES = 254
 

@@ -39,6 +39,7 @@ OF_NO_MODULE = {
     'test_start_up.py',
     'tools/test_bad_input.py',
     'tools/test_data_tools.py',
+    'tools/test_new_config.py',
     'tools/test_result_tools.py',
     'tools/test_run_benchmark.py',
     'tools/test_train_tools.py',

@@ -2,12 +2,15 @@
 
 No config is needed: it is in the checkpoint, and is read, not executed. For
 each image it writes vis/<name>.png (the image, its segmentation and a legend)
-and pred/<name>.png (the labels, which classes.json names).
+and pred/<name>.png: the label values of the masks that the network was trained
+with, which classes.json names.
 """
 
 import argparse
 import os
 import os.path as osp
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -27,6 +30,12 @@ def parse_args() -> argparse.Namespace:
         '--out',
         default='predictions',
         help='folder for the results (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--network-order',
+        action='store_true',
+        help='write the positions of classes in the network instead: 0 is '
+        'background, then the classes in the order in which they were learned',
     )
     parser.add_argument(
         '--device', default='cpu', help='such as cuda:0 (default: cpu)'
@@ -64,6 +73,24 @@ def read_image(path: str) -> np.ndarray:
         return np.array(ImageOps.exif_transpose(file).convert('RGB'))
 
 
+def label_values(meta: Mapping[str, Any], network_order: bool) -> np.ndarray:
+    """Return the values to write.
+
+    Args:
+        meta: Of the data that the network was trained with.
+        network_order: Whether to leave labels as they are.
+
+    Returns:
+        ``(K,)`` uint8, by position in the network; 255 for what is not
+        learned yet if masks have no value for it.
+    """
+    positions = np.arange(len(meta['classes']), dtype=np.uint8)
+    found = np.array(meta.get('label_values', positions), np.uint8)
+    # Checkpoints of earlier versions have none.
+    fits = found.shape == positions.shape and not network_order
+    return found if fits else positions
+
+
 def main() -> None:
     """Run the command line."""
     args = parse_args()
@@ -81,7 +108,11 @@ def main() -> None:
         raise SystemExit(f'{args.checkpoint} cannot be used: {what}') from None
     classes = model.dataset_meta['classes']
     palette = np.array(model.dataset_meta['palette'], np.uint8)
-    write_json(osp.join(args.out, 'classes.json'), dict(enumerate(classes)))
+    values = label_values(model.dataset_meta, args.network_order)
+    colors = np.zeros((256, 3), np.uint8)
+    colors[values] = palette
+    names = dict(zip(values.tolist(), classes))
+    write_json(osp.join(args.out, 'classes.json'), names)
     for folder in ('pred', 'vis'):
         os.makedirs(osp.join(args.out, folder), exist_ok=True)
     failed = []
@@ -93,8 +124,8 @@ def main() -> None:
             failed.append(f'{path} ({error})')
             continue
         labels = predict(model, np.ascontiguousarray(image[..., ::-1]))
-        mask = Image.fromarray(labels)
-        mask.putpalette(palette.flatten().tolist())
+        mask = Image.fromarray(values[labels])
+        mask.putpalette(colors.flatten().tolist())
         mask.save(osp.join(args.out, 'pred', name))
         overlay = draw_overlay(image, labels, classes, palette)
         overlay.save(osp.join(args.out, 'vis', name))

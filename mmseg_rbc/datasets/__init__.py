@@ -2,6 +2,7 @@
 
 from . import transforms
 from .ade import ContinualADE20KDataset
+from .cityscapes import ContinualCityscapesDataset
 from .continual import ContinualMixin
 from .draws import DrawDataset, DrawSampler, share_batch, with_draws
 from .own import ContinualDataset
@@ -10,6 +11,7 @@ from .wrappers import base_datasets
 
 __all__ = [
     'ContinualADE20KDataset',
+    'ContinualCityscapesDataset',
     'ContinualDataset',
     'ContinualMixin',
     'ContinualVOCDataset',

@@ -7,31 +7,41 @@ with the package; that of any other data is scanned once and cached.
 
 from __future__ import annotations
 
+import hashlib
 import os.path as osp
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from .class_index_cache import NUM_VALUES, ClassIndexCache
-from .masks import open_mask
+from .masks import Palette, open_mask, read_mask
 from .scan import scan
 
 SHIPPED_INDEX = osp.join(osp.dirname(__file__), 'voc12_class_index.npz')
 
 
-def mask_labels(path: str) -> np.ndarray:
+def mask_labels(path: str, palette: Palette | None = None) -> np.ndarray:
     """Return the label values of one mask file.
+
+    Args:
+        path: The file.
+        palette: See :func:`.read_mask`.
 
     Returns:
         ``(256,)`` bool: which values occur.
     """
+    if palette is not None:
+        values = read_mask(path, path, palette)
+        return np.bincount(values.ravel(), minlength=NUM_VALUES) > 0
     with open_mask(path, path) as mask:
         return np.asarray(mask.histogram()) > 0
 
 
 def load_class_index(
-    mask_paths: Sequence[str], num_workers: int | None = None
+    mask_paths: Sequence[str],
+    num_workers: int | None = None,
+    palette: Palette | None = None,
 ) -> np.ndarray:
     """Return the class index of mask files, from the cache or by a scan.
 
@@ -42,14 +52,20 @@ def load_class_index(
     Args:
         mask_paths: The mask files.
         num_workers: Processes that scan; as many as cores by default.
+        palette: See :func:`.read_mask`.
 
     Returns:
         ``(len(mask_paths), 256)`` bool.
     """
     if not mask_paths:
         return np.zeros((0, NUM_VALUES), bool)
-    cache = ClassIndexCache(mask_paths)
-    return scan(mask_paths, cache, _labels_of, 'masks', num_workers)
+    kind = 'class_index'
+    if palette is not None:
+        colors = str([list(color) for color in palette])
+        kind += f'-{hashlib.sha256(colors.encode()).hexdigest()[:8]}'
+    cache = ClassIndexCache(mask_paths, kind)
+    look = partial(_labels_of, palette=palette)
+    return scan(mask_paths, cache, look, 'masks', num_workers)
 
 
 def remembered_index(
@@ -73,8 +89,18 @@ def remembered_index(
     return np.unpackbits(rows, axis=1).astype(bool)
 
 
-def _labels_of(mask_paths: Sequence[str]) -> np.ndarray:
-    return np.stack([mask_labels(path) for path in mask_paths])
+def index_digest(names: Sequence[str], infos: Sequence[dict]) -> str:
+    """Return a digest of samples: their names, and labels if remembered."""
+    digest = hashlib.sha256()
+    for name, info in zip(names, infos):
+        digest.update(name.encode() + b'\0' + info.get('label_bits', b''))
+    return digest.hexdigest()[:16]
+
+
+def _labels_of(
+    mask_paths: Sequence[str], palette: Palette | None
+) -> np.ndarray:
+    return np.stack([mask_labels(path, palette) for path in mask_paths])
 
 
 def shipped_class_index(names: Sequence[str]) -> np.ndarray | None:

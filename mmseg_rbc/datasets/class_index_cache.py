@@ -62,6 +62,12 @@ class ClassIndexCache:
         self._key = names.digest() + _state_digest(mask_paths)
         self._places = [osp.join(f, name) for f in _cache_folders(root)]
 
+    @property
+    def place(self) -> str:
+        """The file that it is in, or no file."""
+        found = [place for place in self._places if osp.isfile(place)]
+        return found[0] if found else 'no file: no folder can be written'
+
     def read(self) -> np.ndarray:
         """Return the rows that are known: none if stale or damaged."""
         return max((self._read(place) for place in self._places), key=len)

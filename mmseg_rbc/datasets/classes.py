@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
+from mmengine.logging import print_log
 
 from mmseg_rbc.class_orders import duplicates
-from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED
+from mmseg_rbc.utils.keys import nearest
 
 
 def class_names(
@@ -25,9 +28,11 @@ def class_names(
             f'metainfo.classes is {classes!r}, expected a list of names, such '
             'as ["background", "cat"]'
         )
-    first = 0 if classes[0].lower() == 'background' else 1
-    names = ['background'] * first + list(classes)
+    own = classes[0].lower() in ('background', NOT_LEARNED)
+    first = 0 if own else 1
+    names = [NOT_LEARNED] * first + list(classes)
     twice = duplicates(names)
+    twice += [name for name in names[1:] if name.lower() == 'background']
     if twice:
         raise ValueError(
             f'class {twice[0]!r} stands more than once in metainfo.classes '
@@ -35,6 +40,100 @@ def class_names(
             'of its own'
         )
     return names, {v: v + first for v in range(len(classes))}
+
+
+def map_values(
+    names: Sequence[str],
+    class_ids: Mapping[int, int],
+    label_map: Mapping[int, str],
+    ignore_values: Sequence[int],
+) -> dict[int, int]:
+    """Apply the settings of a data set to what its class names say.
+
+    Args:
+        names: Class names by id.
+        class_ids: Class id of mask values, by the positions of the names.
+        label_map: Class names of mask values. A class that is named here has
+            these values only.
+        ignore_values: Mask values that no class may have.
+
+    Returns:
+        Class id of mask values.
+    """
+    ids = {name: i for i, name in enumerate(names)}
+    given = {_value(v, 'label_map'): label_map[v] for v in label_map}
+    for value, name in given.items():
+        if name not in ids:
+            raise ValueError(
+                f'label_map names the class {name!r} for value {value}, which '
+                f'is not in metainfo.classes{nearest(name, names)}'
+            )
+    named = {ids[name] for name in given.values()}
+    found = {
+        value: class_id
+        for value, class_id in class_ids.items()
+        if class_id not in named and value not in given
+    }
+    found.update({value: ids[name] for value, name in given.items()})
+    for value in ignore_values:
+        if _value(value, 'ignore_values') in found:
+            raise ValueError(
+                f'value {value} is in ignore_values, but it is class '
+                f'{names[found[value]]!r} too: give that class its own values '
+                'in label_map, such as label_map={7: "car"}'
+            )
+    lost = [name for name in names[1:] if ids[name] not in found.values()]
+    if lost:
+        raise ValueError(
+            f'no value of the masks is class {lost[0]!r}: label_map gives its '
+            'place to another class, so name its values there as well'
+        )
+    if found.get(0) == 1:
+        _say_no_background(names[1])
+    return found
+
+
+@lru_cache
+def _say_no_background(name: str) -> None:
+    """Say it once, not for every data set of every step."""
+    text = f'value 0 of the masks is class {name!r}: no background'
+    print_log(text, 'current')
+
+
+def _value(value: int | str, where: str) -> int:
+    """Return a mask value; keys of a command line are text."""
+    number = int(value) if str(value).isdecimal() else -1
+    if not 0 <= number < IGNORE_INDEX:
+        raise ValueError(
+            f'{where} names the value {value!r}, expected whole numbers from '
+            f'0 to {IGNORE_INDEX - 1} ({IGNORE_INDEX} is always ignored)'
+        )
+    return number
+
+
+def by_class(
+    by_value: np.ndarray, class_ids: Mapping[int, int], num_classes: int
+) -> np.ndarray:
+    """Turn a class index by mask value into one by class.
+
+    Args:
+        by_value: ``(masks, 256)`` bool.
+        class_ids: Class id of mask values.
+        num_classes: C.
+
+    Returns:
+        ``(masks, C)`` bool.
+    """
+    index = np.zeros((len(by_value), num_classes), bool)
+    for value, class_id in class_ids.items():
+        index[:, class_id] |= by_value[:, value]
+    return index
+
+
+def values_of(order: Sequence[int], class_ids: Mapping[int, int]) -> list[int]:
+    """Return the smallest mask value of each class, 255 without any."""
+    smallest = {class_ids[v]: v for v in sorted(class_ids, reverse=True)}
+    return [smallest.get(class_id, IGNORE_INDEX) for class_id in order]
 
 
 def class_colors(
@@ -82,7 +181,8 @@ def unknown_label_sentence(
         f'mask {path} holds the unknown label value'
         f'{"s" if len(found) > 1 else ""} {", ".join(map(str, found[:5]))}'
         f'{" ..." if len(found) > 5 else ""}, expected {min(known)} to {last} '
-        f'or {IGNORE_INDEX} (ignore): add the class to metainfo.classes or '
+        f'or {IGNORE_INDEX} (ignore): add the class to metainfo.classes, name '
+        'the value in continual.label_map or continual.ignore_values, or '
         'correct the mask'
     )
 

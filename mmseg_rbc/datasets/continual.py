@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import os.path as osp
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from mmengine.logging import print_log
 
 from mmseg_rbc.tasks import IGNORE_INDEX, Task
 from mmseg_rbc.utils.files import check_files, check_list
 
-from .class_index import load_class_index, remembered_index
-from .classes import check_label_values, class_colors, class_names
+from .class_index import index_digest, load_class_index, remembered_index
+from .classes import (
+    by_class,
+    check_label_values,
+    class_colors,
+    class_names,
+    map_values,
+    values_of,
+)
+from .masks import Palette, check_palette
 from .readable import drop_unreadable
-from .splits import check_setting, read_split, select_images, unlisted_classes
+from .splits import (
+    check_setting,
+    read_split,
+    select_images,
+    unlisted_classes,
+    without_blank_lines,
+)
 
 
 class ContinualMixin:
@@ -27,13 +39,15 @@ class ContinualMixin:
     that step; with ``test_mode=True`` it labels all classes seen so far.
 
     ``metainfo['classes']`` names the value ``i`` of the masks at position
-    ``i``. If the first one is ``background`` it is class 0; otherwise the
-    data has no background, and class 0 is what the network has not learned.
+    ``i``, unless ``label_map`` does. If the first one is ``background`` it is
+    class 0; otherwise the data has no background, and class 0, ``not learned
+    yet``, is what the network has not learned: no class, and in no mean.
 
     The ``metainfo`` of the data set then holds ``classes`` and ``palette`` of
     the seen classes in network order, the names ``old``, ``new`` and ``seen``
-    and ``num_old``, ``task``, ``step``, ``setting`` and, when testing,
-    ``unseen`` and ``eval_images``. Every sample carries ``num_old``. The
+    and ``num_old``, ``task``, ``step``, ``setting``, ``label_values`` (one
+    mask value of each seen class) and, when testing, ``unseen`` and
+    ``eval_images``. Every sample carries ``num_old``. The
     attributes ``all_classes`` and ``all_colors`` (by class id) and
     ``class_ids`` (by mask value) describe the whole data set.
 
@@ -54,6 +68,11 @@ class ContinualMixin:
             (published code).
         skip_unreadable: Whether to leave broken images and masks out instead
             of raising; ``num_skipped`` is their number.
+        label_map: Names of the classes of mask values, such as ``{7: 'car',
+            8: 'car'}``; see :func:`.map_values`.
+        ignore_values: Mask values that are ignored, besides 255.
+        mask_palette: Colors ``[red, green, blue]`` of the mask values 0, 1,
+            ... if the masks have colors. No mask is rewritten.
         metainfo: As in MMSeg.
     """
 
@@ -79,22 +98,21 @@ class ContinualMixin:
         unseen: str = 'background',
         eval_images: str = 'all',
         skip_unreadable: bool = False,
+        label_map: Mapping[int, str] | None = None,
+        ignore_values: Sequence[int] = (),
+        mask_palette: Palette | None = None,
         metainfo: Mapping | None = None,
         **kwargs: Any,
     ) -> None:
-        check_setting(setting)
-        if eval_images not in ('all', 'seen'):
-            raise ValueError(
-                f'eval_images={eval_images!r} is neither "all" nor "seen"'
-            )
+        check_setting(setting, eval_images)
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        self.all_classes, self.class_ids = class_names(info.get('classes'))
-        if len(self.class_ids) < len(self.all_classes):
-            print_log(
-                f'value 0 of the masks is class {self.all_classes[1]!r}: the '
-                'data has no background',
-                'current',
-            )
+        self.all_classes, positions = class_names(info.get('classes'))
+        self.class_ids = map_values(
+            self.all_classes, positions, label_map or {}, ignore_values
+        )
+        self.ignore_values = [int(value) for value in ignore_values]
+        check_palette(mask_palette)
+        self.mask_palette = mask_palette
         self.all_colors = class_colors(info.get('palette'), self.all_classes)
         self.task = Task.make(task, self.all_classes, order)
         self.step = step
@@ -132,30 +150,22 @@ class ContinualMixin:
                 'ContinualADE20KDataset does'
             )
         if self._is_test:
-            by_class = self.task.eval_label_map(self.step, self._unseen)
+            labels = self.task.eval_label_map(self.step, self._unseen)
         else:
-            by_class = self.task.train_label_map(
+            labels = self.task.train_label_map(
                 self.step, label_old=self.setting == 'sequential'
             )
-        by_value = {v: by_class[c] for v, c in self.class_ids.items()}
-        return {**by_value, IGNORE_INDEX: IGNORE_INDEX}
+        by_value = {v: labels[c] for v, c in self.class_ids.items()}
+        ignored = (*self.ignore_values, IGNORE_INDEX)
+        return {**by_value, **dict.fromkeys(ignored, IGNORE_INDEX)}
 
     def load_data_list(self) -> list[dict]:
         """Load the whole image list; blank lines do not count."""
         if self.is_local and self.ann_file:
             check_list(self.ann_file)
         infos = super().load_data_list()  # type: ignore[misc]
-        infos = [
-            info
-            for info in infos
-            if osp.basename(info['img_path']) != self.img_suffix
-        ]
-        if not infos:
-            raise ValueError(
-                f'{self.ann_file or self.data_prefix.get("img_path")} names '
-                f'no image (suffix {self.img_suffix!r}): check ann_file, '
-                'data_prefix.img_path and img_suffix'
-            )
+        place = self.ann_file or self.data_prefix.get('img_path')
+        infos = without_blank_lines(infos, self.img_suffix, place)
         if self.is_local:
             self._find_masks(infos)
             paths = [info['img_path'] for info in infos]
@@ -163,6 +173,8 @@ class ContinualMixin:
         num_old = len(self.task.old(self.step))
         for info in infos:
             info['num_old'] = num_old
+            if self.mask_palette is not None:
+                info['mask_palette'] = self.mask_palette
         return infos
 
     def filter_data(self) -> list[dict]:
@@ -200,7 +212,8 @@ class ContinualMixin:
                 f'{self.backend_args}, where they cannot be scanned: give '
                 'split_dir, or use local masks'
             )
-        return load_class_index([info['seg_map_path'] for info in infos])
+        paths = [info['seg_map_path'] for info in infos]
+        return load_class_index(paths, palette=self.mask_palette)
 
     @property
     def is_local(self) -> bool:
@@ -219,11 +232,8 @@ class ContinualMixin:
         """
         by_value = remembered_index(infos, self.class_index)
         paths = [info['seg_map_path'] for info in infos]
-        check_label_values(by_value, [*self.class_ids, IGNORE_INDEX], paths)
-        index = np.zeros((len(infos), self.task.num_classes), bool)
-        for value, class_id in self.class_ids.items():
-            index[:, class_id] = by_value[:, value]
-        return index
+        check_label_values(by_value, list(self.get_label_map()), paths)
+        return by_class(by_value, self.class_ids, self.task.num_classes)
 
     def fingerprint(self) -> str:
         """Return a digest of the names and known labels of all samples.
@@ -232,10 +242,7 @@ class ContinualMixin:
         were selected by them.
         """
         infos = [self.get_data_info(i) for i in range(len(self))]  # type: ignore
-        digest = hashlib.sha256()
-        for name, info in zip(self._names(infos), infos):
-            digest.update(name.encode() + b'\0' + info.get('label_bits', b''))
-        return digest.hexdigest()[:16]
+        return index_digest(self._names(infos), infos)
 
     def select(self, infos: list[dict]) -> np.ndarray:
         """Return the positions of the samples that are kept."""
@@ -257,9 +264,8 @@ class ContinualMixin:
     def _names(self, infos: list[dict]) -> list[str]:
         """Return image names below the image folder, without suffix."""
         prefix = osp.join(self.data_prefix.get('img_path') or '', '')
-        start, cut = len(prefix), len(self.img_suffix)
-        paths = [info['img_path'] for info in infos]
-        return [path[start : len(path) - cut] for path in paths]
+        start, end = len(prefix), -len(self.img_suffix) or None
+        return [info['img_path'][start:end] for info in infos]
 
     def _without_unreadable(self, infos: list[dict]) -> list[dict]:
         """Drop what cannot be read, if that is wanted."""
@@ -286,6 +292,8 @@ class ContinualMixin:
         info = dict(old=seen[:num_old], new=seen[num_old:], seen=seen)
         info.update(num_old=num_old, num_base=len(self.task.seen(0)))
         info.update(task=self.task.name, step=self.step, setting=self.setting)
+        order = self.task.seen(self.step)
+        info.update(label_values=values_of(order, self.class_ids))
         if self._is_test:
             info.update(unseen=self._unseen, eval_images=self.eval_images)
         return info

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from mmengine.logging import print_log
@@ -27,12 +28,15 @@ Pair = tuple[str, str]
 
 
 def find_unreadable(
-    pairs: Sequence[Pair], num_workers: int | None = None
+    pairs: Sequence[Pair],
+    num_workers: int | None = None,
+    has_colors: bool = False,
 ) -> dict[int, str]:
     """Look at images and their masks.
 
     Args:
         pairs: Paths of images and of their masks, which exist.
+        has_colors: Whether pixels of masks may be colors.
         num_workers: Processes that read; as many as cores by default.
 
     Returns:
@@ -41,16 +45,18 @@ def find_unreadable(
     if not pairs:
         return {}
     paths = [path for pair in pairs for path in pair]
-    cache = ClassIndexCache(paths, 'headers', num_columns=8)
-    is_fine = scan(pairs, cache, _are_fine, 'image headers', num_workers)
+    kind = 'headers-rgb' if has_colors else 'headers'
+    cache = ClassIndexCache(paths, kind, num_columns=8)
+    look = partial(_are_fine, has_colors=has_colors)
+    is_fine = scan(pairs, cache, look, 'image headers', num_workers)
     wrong: list[int] = np.flatnonzero(~is_fine[:, 0]).tolist()
-    found = {i: pair_problem(*pairs[i]) for i in wrong}
+    found = {i: pair_problem(*pairs[i], has_colors) for i in wrong}
     return {i: problem for i, problem in found.items() if problem}
 
 
-def check_readable(pairs: Sequence[Pair]) -> None:
+def check_readable(pairs: Sequence[Pair], has_colors: bool = False) -> None:
     """Raise for the first pair that cannot be trained with."""
-    found = find_unreadable(pairs)
+    found = find_unreadable(pairs, has_colors=has_colors)
     if found:
         raise ValueError(
             f'{found[min(found)]} ({len(found)} of {len(pairs)} images have '
@@ -62,27 +68,30 @@ def check_readable(pairs: Sequence[Pair]) -> None:
 def drop_unreadable(infos: list[dict]) -> list[dict]:
     """Return the samples that can be trained with, and log the others."""
     pairs = [(info['img_path'], info['seg_map_path']) for info in infos]
-    found = find_unreadable(pairs)
+    has_colors = any('mask_palette' in info for info in infos)
+    found = find_unreadable(pairs, has_colors=has_colors)
     for problem in found.values():
         print_log(f'left out: {problem}', 'current', logging.WARNING)
     return [info for i, info in enumerate(infos) if i not in found]
 
 
-def _are_fine(pairs: Sequence[Pair]) -> np.ndarray:
+def _are_fine(pairs: Sequence[Pair], has_colors: bool) -> np.ndarray:
     """Return ``(len(pairs), 8)`` bool: the first column says it."""
     rows = np.zeros((len(pairs), 8), bool)
-    rows[:, 0] = [pair_problem(*pair) is None for pair in pairs]
+    rows[:, 0] = [pair_problem(*pair, has_colors) is None for pair in pairs]
     return rows
 
 
-def pair_problem(image_path: str, mask_path: str) -> str | None:
+def pair_problem(
+    image_path: str, mask_path: str, has_colors: bool = False
+) -> str | None:
     """Say what is wrong with an image or its mask; None if nothing is."""
     try:
         size, orientation = _look_at_image(image_path)
     except Exception as error:  # Pillow raises many kinds for a damaged file
         return f'image {image_path} cannot be read ({error}): restore the file'
     try:
-        mask_size = _look_at_mask(mask_path)
+        mask_size = _look_at_mask(mask_path, has_colors)
     except ValueError as error:
         return str(error)
     except Exception as error:
@@ -116,10 +125,10 @@ def _look_at_image(path: str) -> tuple[tuple[int, int], int]:
         return image.size, orientation if known else 1
 
 
-def _look_at_mask(path: str) -> tuple[int, int]:
+def _look_at_mask(path: str, has_colors: bool) -> tuple[int, int]:
     """Return width and height."""
     with Image.open(_not_empty(path)) as mask:
-        check_pixels(mask, path)
+        check_pixels(mask, path, has_colors)
         _check_end(mask, path)
         return mask.size
 

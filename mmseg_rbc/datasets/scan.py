@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 import numpy as np
+from mmengine.logging import print_log
 
 from mmseg_rbc.utils.progress import track
 
@@ -54,6 +55,7 @@ def scan(
     if len(index) < len(items):
         with cache.lock():
             index = _scan(items, cache, look, what, num_workers)
+        print_log(f'what {what} hold is kept in {cache.place}', 'current')
     return index
 
 

@@ -140,10 +140,35 @@ def unlisted_classes(task: Task, setting: str, names: Sequence[str]) -> str:
     )
 
 
-def check_setting(setting: str) -> None:
-    """Raise unless the setting is known."""
+def check_setting(setting: str, eval_images: str = 'all') -> None:
+    """Raise unless the setting is known, and the images to evaluate."""
+    if eval_images not in ('all', 'seen'):
+        raise ValueError(
+            f'eval_images={eval_images!r} is neither "all" nor "seen"'
+        )
     if setting not in SETTINGS:
         raise ValueError(
             f'setting {setting!r} is unknown: choose one of '
             f'{", ".join(SETTINGS)}'
         )
+
+
+def without_blank_lines(
+    infos: list[dict], suffix: str, place: str | None
+) -> list[dict]:
+    """Return the samples of a list that name an image; raise if none does.
+
+    Args:
+        infos: The samples.
+        suffix: Of images; all that a blank line gives.
+        place: The list, or the folder.
+    """
+    named = [
+        info for info in infos if osp.basename(info['img_path']) != suffix
+    ]
+    if not named:
+        raise ValueError(
+            f'{place} names no image (suffix {suffix!r}): check ann_file, '
+            'data_prefix.img_path and img_suffix'
+        )
+    return named

@@ -163,14 +163,27 @@ def config_classes(cfg: Config) -> list[str]:
     return _dataset_class(cfg).continual_classes(found)
 
 
+def continual_type(kind: str, where: str) -> str:
+    """Return the type of a data set; of a stock one, what derives from it.
+
+    Args:
+        kind: The name of the class.
+        where: Its place in the config.
+    """
+    cls = find_class(kind, DATASETS, where)
+    if issubclass(cls, ContinualMixin):
+        return kind
+    for name, ours in DATASETS.module_dict.items():
+        if getattr(ours, '__bases__', ()) == (ContinualMixin, cls):
+            return name
+    raise ValueError(
+        f'{where}={kind!r} is not continual: use "ContinualDataset", or a '
+        'class derived from ContinualMixin'
+    )
+
+
 def _dataset_class(cfg: Config) -> type[ContinualMixin]:
     """Return the class of the training data."""
     dataset = next(base_datasets(cfg.train_dataloader.dataset))
     where = 'train_dataloader.dataset.type'
-    cls = find_class(dataset.type, DATASETS, where)
-    if not issubclass(cls, ContinualMixin):
-        raise ValueError(
-            f'{where}={dataset.type!r} is not continual: use '
-            '"ContinualDataset", or a class derived from ContinualMixin'
-        )
-    return cls
+    return find_class(continual_type(dataset.type, where), DATASETS, where)

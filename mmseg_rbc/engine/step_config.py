@@ -28,6 +28,7 @@ from .config_parts import (
     PARTS,
     check_parts,
     config_classes,
+    continual_type,
     merge_options,
     method_types,
 )
@@ -184,10 +185,13 @@ class RunConfig:
         for phase in PHASES:
             loader = cfg.get(f'{phase}_dataloader') or {}
             for dataset in base_datasets(loader.get('dataset')):
-                dataset.update(continual)
+                where = f'{phase}_dataloader.dataset'
+                kind = continual_type(dataset.type, f'{where}.type')
+                dataset.update(continual, type=kind)
                 dataset.test_mode = phase != 'train'
-                where = f'{phase}_dataloader.dataset.pipeline'
-                dataset.pipeline = continual_pipeline(dataset.pipeline, where)
+                dataset.pipeline = continual_pipeline(
+                    dataset.pipeline, f'{where}.pipeline'
+                )
                 if erase and step > 0 and phase == 'train':
                     dataset.pipeline = with_erase(dataset.pipeline, erase)
 

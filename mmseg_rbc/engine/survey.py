@@ -25,6 +25,7 @@ class Survey:
             network order; None if their masks cannot be scanned.
         pairs: Images and masks of training and validation, if local.
         skipped: Broken ones that were left out, in each of the two.
+        has_colors: Whether masks have colors.
     """
 
     num_images: int
@@ -32,6 +33,7 @@ class Survey:
     shown: list[str] | None
     pairs: list[tuple[str, str]]
     skipped: dict[str, int]
+    has_colors: bool = False
 
 
 def survey_steps(configs: Sequence[Config], world_size: int) -> list[Survey]:
@@ -49,7 +51,8 @@ def survey_steps(configs: Sequence[Config], world_size: int) -> list[Survey]:
                 f'{world_size} processes: start fewer processes'
             )
     every = [pair for survey in surveys for pair in survey.pairs]
-    check_readable(list(dict.fromkeys(every)))
+    has_colors = any(survey.has_colors for survey in surveys)
+    check_readable(list(dict.fromkeys(every)), has_colors)
     return surveys
 
 
@@ -81,6 +84,7 @@ def survey_images(cfg: Config) -> Survey:
             phase: sum(part.num_skipped for part in group)
             for phase, group in phases.items()
         },
+        has_colors=any(part.mask_palette is not None for part in every_part),
     )
 
 

@@ -18,6 +18,7 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.device import get_device
+from mmengine.logging import MMLogger
 from mmengine.structures import PixelData
 from mmseg.registry import DATASETS
 from torch import Tensor
@@ -84,12 +85,13 @@ def _kept_randomness() -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Log nothing but warnings: the step itself says it again."""
-    before = logging.root.manager.disable
-    logging.disable(logging.INFO)
+    logger = MMLogger.get_current_instance()
+    before = logger.level
+    logger.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        logging.disable(before)
+        logger.setLevel(before)
 
 
 def _samples(cfg: Config, phase: str, number: int = 1) -> list[dict]:

@@ -16,7 +16,7 @@ def test_names_with_and_without_background():
     assert names == ['background', 'cat', 'dog']
     assert ids == {0: 0, 1: 1, 2: 2}
     names, ids = class_names(['sky', 'sea'])
-    assert names == ['background', 'sky', 'sea']
+    assert names == ['not learned yet', 'sky', 'sea']
     assert ids == {0: 1, 1: 2}, 'value 0 is a class'
 
 

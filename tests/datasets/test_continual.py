@@ -113,10 +113,10 @@ def test_data_without_background(write_data):
     root = write_data(dict(a=[[0, 1], [2, 255]], b=[[2, 2], [1, 0]]))
     classes, task = ['sky', 'sea', 'land'], [['land'], ['sky', 'sea']]
     base = build(root, classes, task)
-    assert base.metainfo['classes'] == ('background', 'land')
+    assert base.metainfo['classes'] == ('not learned yet', 'land')
     assert base[0]['gt_seg_map'].tolist() == [[0, 0], [1, 255]]
     val = build(root, classes, task, step=1, test_mode=True)
-    assert val.metainfo['seen'] == ('background', 'land', 'sky', 'sea')
+    assert val.metainfo['seen'] == ('not learned yet', 'land', 'sky', 'sea')
     assert val[1]['gt_seg_map'].tolist() == [[1, 1], [3, 2]]
 
 

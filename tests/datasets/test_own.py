@@ -26,7 +26,12 @@ def test_folders_class_names_and_steps_are_enough(root):
     """Value 0 is a class: the data has no background."""
     data = build(root, ann_file='list.txt', step=1)
     assert len(data) == 1
-    assert data.metainfo['classes'] == ('background', 'sky', 'tree', 'road')
+    assert data.metainfo['classes'] == (
+        'not learned yet',
+        'sky',
+        'tree',
+        'road',
+    )
     assert data.get_label_map() == {0: 0, 1: 0, 2: 3, 255: 255}
     assert len(build(root)) == 3, 'without a list: the whole folder'
 

@@ -12,7 +12,7 @@ from mmseg.datasets.transforms import LoadAnnotations
 from mmseg.registry import TRANSFORMS
 
 from mmseg_rbc.datasets.classes import unknown_label_sentence
-from mmseg_rbc.datasets.masks import open_mask
+from mmseg_rbc.datasets.masks import Palette, read_mask
 
 # No class has this label; see tasks.MAX_CLASSES.
 UNKNOWN = 254
@@ -32,6 +32,7 @@ class LoadContinualAnnotations(LoadAnnotations):
     - seg_map_path (optional)
     - label_map
     - ori_shape (optional)
+    - mask_palette (optional)
 
     Added Keys:
 
@@ -55,7 +56,8 @@ class LoadContinualAnnotations(LoadAnnotations):
     def _load_seg_map(self, results: dict) -> None:
         if 'seg_map_path' not in results:
             return
-        raw = self._read_mask(results['seg_map_path'])
+        palette = results.get('mask_palette')
+        raw = self._read_mask(results['seg_map_path'], palette)
         self._check_size(raw, results)
         fields = {'gt_seg_map': self._remap(raw, results)}
         if self.keep_raw:
@@ -63,11 +65,10 @@ class LoadContinualAnnotations(LoadAnnotations):
         results.update(fields)
         results['seg_fields'].extend(fields)
 
-    def _read_mask(self, path: str) -> np.ndarray:
+    def _read_mask(self, path: str, palette: Palette | None) -> np.ndarray:
         """Return the ``(H, W)`` uint8 values of a mask file."""
         data = fileio.get(path, backend_args=self.backend_args)
-        with open_mask(BytesIO(data), path) as mask:
-            return np.array(mask)
+        return read_mask(BytesIO(data), path, palette)
 
     @staticmethod
     def _check_size(mask: np.ndarray, results: dict) -> None:

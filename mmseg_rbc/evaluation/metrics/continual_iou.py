@@ -14,7 +14,7 @@ from mmseg.registry import METRICS
 from prettytable import PrettyTable
 from torch import Tensor
 
-from mmseg_rbc.tasks import IGNORE_INDEX
+from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED
 from mmseg_rbc.utils.environment import environment
 from mmseg_rbc.utils.files import write_json
 
@@ -25,8 +25,10 @@ class ContinualIoUMetric(BaseMetric):
 
     Group ``old`` is step 0 with background, ``new`` everything learned later.
     Pixels count whose label is a seen class; a class without such pixels is
-    left out of the means. What an unseen class counts as, and which images
-    are evaluated, is up to the data set.
+    left out of the means, and so is class 0 where it is no background but
+    what is not learned yet: it would be another class in every step. What an
+    unseen class counts as, and which images are evaluated, is up to the data
+    set.
 
     Args:
         background: Whether background counts in the means that are returned.
@@ -70,6 +72,8 @@ class ContinualIoUMetric(BaseMetric):
         """
         iou = 100 * intersection_over_union(np.sum(results, axis=0))
         classes = self.dataset_meta['classes']
+        if classes[0] == NOT_LEARNED:
+            iou[0] = math.nan
         groups = self._groups(len(classes))
         means = {
             background: {

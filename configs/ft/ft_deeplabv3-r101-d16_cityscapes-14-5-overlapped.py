@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/cityscapes.py',
+    '../_base_/methods/ft.py',
+]
+continual = dict(task='14-5', setting='overlapped')

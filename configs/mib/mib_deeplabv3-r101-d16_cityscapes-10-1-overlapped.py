@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/cityscapes.py',
+    '../_base_/methods/mib.py',
+]
+continual = dict(task='10-1', setting='overlapped')
