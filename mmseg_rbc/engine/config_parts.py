@@ -53,6 +53,7 @@ SCHEDULE_KEYS = ('lr', 'epochs', 'iters', 'batch_size')
 # What keeps later steps healthy, see docs/tuning.md.
 RECIPE_KEYS = (
     'freeze_norm',
+    'frozen',
     'relative_pod',
     'relative_consistency',
     'new_share',

@@ -93,8 +93,19 @@ def _check_recipe(recipe: Mapping[str, Any]) -> None:
             continue
         if key == 'freeze_norm':
             check_switch(value, where)
+        elif key == 'frozen':
+            _check_names(value, where)
         else:
             check_number(value, where, 0, whole=key == 'warmup_iters')
+
+
+def _check_names(value: Any, where: str) -> None:
+    is_list = isinstance(value, (list, tuple))
+    if not is_list or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            f'{where} is {value!r}, expected a list of names, such as '
+            "['backbone']"
+        )
 
 
 def _check_method(method: Mapping[str, Any]) -> None:

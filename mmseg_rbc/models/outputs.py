@@ -87,6 +87,7 @@ def run_network(
     inputs: Tensor,
     num_views: int = 1,
     labels: Tensor | None = None,
+    feats: tuple[Tensor, ...] | None = None,
 ) -> Outputs:
     """Run a segmentor once and keep what the losses need.
 
@@ -95,8 +96,9 @@ def run_network(
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
         labels: The same.
+        feats: The same, if they are known: the backbone does not run then.
     """
-    feats = tuple(model.backbone(inputs))
+    feats = tuple(model.backbone(inputs)) if feats is None else feats
     head_inputs = tuple(model.neck(feats)) if model.with_neck else feats
     head = model.decode_head
     with _input_of(head.conv_seg) as captured:
