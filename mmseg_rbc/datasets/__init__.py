@@ -4,6 +4,8 @@ from . import transforms
 from .ade import ContinualADE20KDataset
 from .continual import ContinualMixin
 from .draws import DrawDataset, DrawSampler, share_batch, with_draws
+from .memory import MemoryDataset, with_memory
+from .memory_sampler import MemorySampler
 from .own import ContinualDataset
 from .voc import ContinualVOCDataset
 from .wrappers import base_datasets
@@ -15,8 +17,11 @@ __all__ = [
     'ContinualVOCDataset',
     'DrawDataset',
     'DrawSampler',
+    'MemoryDataset',
+    'MemorySampler',
     'base_datasets',
     'share_batch',
     'transforms',
     'with_draws',
+    'with_memory',
 ]

@@ -133,10 +133,15 @@ class ContinualMixin:
             )
         if self._is_test:
             by_class = self.task.eval_label_map(self.step, self._unseen)
-        else:
-            by_class = self.task.train_label_map(
-                self.step, label_old=self.setting == 'sequential'
-            )
+            return self._by_value(by_class)
+        return self.train_label_map(self.step)
+
+    def train_label_map(self, step: int) -> dict[int, int]:
+        """Map the values of the masks to the training labels of a step."""
+        label_old = self.setting == 'sequential'
+        return self._by_value(self.task.train_label_map(step, label_old))
+
+    def _by_value(self, by_class: Mapping[int, int]) -> dict[int, int]:
         by_value = {v: by_class[c] for v, c in self.class_ids.items()}
         return {**by_value, IGNORE_INDEX: IGNORE_INDEX}
 

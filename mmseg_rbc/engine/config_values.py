@@ -115,6 +115,11 @@ def _check_method(method: Mapping[str, Any]) -> None:
     if method.get('full_view_weight') is not None:
         where = 'method.full_view_weight'
         check_number(method['full_view_weight'], where, 0, above=True)
+    memory = method.get('memory')
+    if memory:
+        size, share = memory.get('size'), memory.get('share', 0.5)
+        check_number(size, 'method.memory.size', 1, whole=True)
+        check_number(share, 'method.memory.share', 0, 0.9, above=True)
     for key, registry in METHOD_PARTS.items():
         if registry is not None and method.get(key):
             _check_part(method[key], registry, f'method.{key}')

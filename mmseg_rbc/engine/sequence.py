@@ -31,7 +31,7 @@ from mmseg_rbc.utils.environment import (
 from mmseg_rbc.utils.files import remove_parts
 
 from .adoption import adopt_step_0
-from .batch import growth_sentence
+from .batch import fit_batch, growth_sentence
 from .digests import training_digests
 from .hooks import NormStatisticsHook
 from .launch import build_runner, close_runner
@@ -162,6 +162,8 @@ def run_step(
     if not trained:
         runner.train()
         save_final(runner, folder)
+    # A point of our own: an adopted step 0 is not trained, but it ends.
+    runner.call_hook('after_step')
     metrics = result.metrics or runner.val()
     if is_main_process():
         meta = runner.val_dataloader.dataset.metainfo
@@ -259,13 +261,7 @@ def write_summary(folder: WorkDir, run: RunConfig) -> list[dict]:
 def _fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
     """Shrink the batch of a step with few images, and count what is left."""
     cfg, loader = configs[step], configs[step].train_dataloader
-    if images[step] < loader.batch_size:
-        print_log(
-            f'step {step} has {images[step]} images, less than one batch: the '
-            f'batch shrinks from {loader.batch_size} to {images[step]}',
-            'current',
-        )
-        loader.batch_size = images[step]
+    fit_batch(loader, images[step], step)
     if cfg.log_processor.type == 'ContinualLogProcessor':
         cfg.log_processor.later_iters = sum(
             num_iterations(later, count)

@@ -11,6 +11,8 @@ from mmengine.runner import IterBasedTrainLoop
 
 from mmseg_rbc.utils.keys import find_class
 
+from .batch import images_of_step
+
 
 def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
     """Raise if it is said twice how long to train.
@@ -115,5 +117,5 @@ def num_iterations(cfg: Config, num_images: int) -> int:
     """
     if counts_iterations(cfg.train_cfg):
         return cfg.train_cfg.max_iters
-    batch = cfg.train_dataloader.batch_size
+    batch = images_of_step(cfg.train_dataloader)
     return cfg.train_cfg.get('max_epochs', 0) * max(num_images // batch, 1)
