@@ -12,6 +12,7 @@ from mmengine.structures import PixelData
 from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 
+from mmseg_rbc.datasets import base_datasets
 from mmseg_rbc.engine import RunConfig, step_config
 from mmseg_rbc.utils.literals import parse_literals
 
@@ -22,8 +23,9 @@ LEAVES = sorted(
 )
 SIZE = 32
 # Configs of methods that are later than the RBC paper, by folder: with PLOP or
-# MiB on 11 large benchmarks, shapes and voc128, with RBC not on ADE20K.
-LATER = dict(ewf=13 + 13 + 9, lgkd=13 + 9, awt=13)
+# MiB on 11 large benchmarks, shapes and voc128, with RBC not on ADE20K; memory
+# on VOC 15-1 and 15-5 in two settings, shapes and voc128.
+LATER = dict(ewf=13 + 13 + 9, lgkd=13 + 9, awt=13, memory=2 * 6)
 
 
 def test_number_of_configs():
@@ -70,7 +72,7 @@ def test_leaf_benchmark_part():
 def test_method_files_are_whole():
     """Each states all of its method and nothing else; all are used."""
     files = sorted((CONFIGS / '_base_/methods').glob('*.py'))
-    assert len(files) == 18 + 4 + 3 + 1
+    assert len(files) == 18 + 4 + 3 + 1 + 2
     for path in files:
         assert own(path).keys() == {'method'}, path
         assert 'criterion' in own(path)['method'], path
@@ -154,7 +156,7 @@ def test_step_0_and_1_train(path, tmp_path):
     later = step_config(cfg, 1, previous=previous)
     erases = any(
         t['type'] == 'NewClassErase'
-        for t in later.train_dataloader.dataset.dataset.pipeline
+        for t in next(base_datasets(later.train_dataloader.dataset)).pipeline
     )
     assert erases == ('rbc' in method and 'balance' not in method)
     gathers = any(h['type'] == 'ImportanceHook' for h in later.custom_hooks)

@@ -24,8 +24,10 @@ from losses import (  # noqa: E402
 sys.path.pop(0)
 # Joint has one step; fusion, memory and warm starts are none of their cost.
 NAMES = sorted(
-    {path.stem for path in METHODS.glob('*.py')}
-    - {'joint', 'plop-ewf', 'plop-ewf_ade', 'mib-ewf', 'rbc-ewf', 'mib-awt'}
+    path.stem
+    for path in METHODS.glob('*.py')
+    if path.stem != 'joint'
+    and not path.stem.endswith(('-ewf', '-ewf_ade', '-awt', '-m'))
 )
 INDEXING = {'index', 'index_put', 'index_put_'}
 # Operators whose result, or its size, the host has to wait for.

@@ -23,7 +23,7 @@ METHODS = (
     'rw',
 )
 # Later than the RBC paper: other tables, several methods in a folder.
-LATER = dict(awt='mib-awt', ewf='plop-ewf', lgkd='lgkd')
+LATER = dict(awt='mib-awt', ewf='plop-ewf', lgkd='lgkd', memory='rbc-m')
 FOLDERS = sorted({*METHODS, *LATER})
 READMES = [REPO / f'configs/{name}/README.md' for name in FOLDERS]
 PATH = re.compile(r'(?:configs|tools)/[\w./{},*-]+\.(?:py|sh)\b')

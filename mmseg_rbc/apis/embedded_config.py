@@ -29,6 +29,7 @@ _OF_TRAINING = (
     'previous',
     'fuse_teacher',
     'freeze_norm',
+    'frozen',
     'channels_last',
 )
 # Where weights start; those of the checkpoint replace them.

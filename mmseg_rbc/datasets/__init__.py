@@ -5,6 +5,8 @@ from .ade import ContinualADE20KDataset
 from .cityscapes import ContinualCityscapesDataset
 from .continual import ContinualMixin
 from .draws import DrawDataset, DrawSampler, share_batch, with_draws
+from .memory import MemoryDataset, with_memory
+from .memory_sampler import MemorySampler
 from .own import ContinualDataset
 from .voc import ContinualVOCDataset
 from .wrappers import base_datasets
@@ -17,8 +19,11 @@ __all__ = [
     'ContinualVOCDataset',
     'DrawDataset',
     'DrawSampler',
+    'MemoryDataset',
+    'MemorySampler',
     'base_datasets',
     'share_batch',
     'transforms',
     'with_draws',
+    'with_memory',
 ]

@@ -150,12 +150,17 @@ class ContinualMixin:
                 'ContinualADE20KDataset does'
             )
         if self._is_test:
-            labels = self.task.eval_label_map(self.step, self._unseen)
-        else:
-            labels = self.task.train_label_map(
-                self.step, label_old=self.setting == 'sequential'
-            )
-        by_value = {v: labels[c] for v, c in self.class_ids.items()}
+            by_class = self.task.eval_label_map(self.step, self._unseen)
+            return self._by_value(by_class)
+        return self.train_label_map(self.step)
+
+    def train_label_map(self, step: int) -> dict[int, int]:
+        """Map the values of the masks to the training labels of a step."""
+        label_old = self.setting == 'sequential'
+        return self._by_value(self.task.train_label_map(step, label_old))
+
+    def _by_value(self, by_class: Mapping[int, int]) -> dict[int, int]:
+        by_value = {v: by_class[c] for v, c in self.class_ids.items()}
         ignored = (*self.ignore_values, IGNORE_INDEX)
         return {**by_value, **dict.fromkeys(ignored, IGNORE_INDEX)}
 

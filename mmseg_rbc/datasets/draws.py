@@ -67,6 +67,9 @@ class DrawSampler(Sampler):
         )
         _choose_for_all(self.sampler, self.world_size)
         self.batch_size = batch_size or self.world_size
+        # One that composes batches has to know them.
+        if hasattr(self.sampler, 'batch_size'):
+            self.sampler.batch_size = self.batch_size
         self.drop_last = drop_last
         self.round_up = getattr(self.sampler, 'round_up', True)
         self.step = getattr(dataset, 'metainfo', {}).get('step', 0)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
+from mmengine.logging import print_log
+
+from mmseg_rbc.datasets.memory_sampler import draws_of_step
 
 
 def num_draws(part: Mapping[str, Any], views: int) -> int:
@@ -49,6 +52,35 @@ def set_batch(
     cfg.optim_wrapper.optimizer.lr = (
         lr if batch == wanted else lr * batch / wanted
     )
+
+
+def images_of_step(loader: Mapping[str, Any]) -> int:
+    """Return how many images of a batch do not come from memory.
+
+    Args:
+        loader: Config of the training data loader of a step.
+    """
+    share = loader['sampler'].get('sampler', {}).get('share', 0)
+    return draws_of_step(loader['batch_size'], share)
+
+
+def fit_batch(loader: ConfigDict, num_images: int, step: int) -> None:
+    """Shrink the batch of a step to what its images can fill, in place.
+
+    Args:
+        loader: Config of its training data loader.
+        num_images: Of the step.
+        step: Its number, for the message.
+    """
+    before = loader.batch_size
+    while images_of_step(loader) > num_images:
+        loader.batch_size -= 1
+    if loader.batch_size < before:
+        print_log(
+            f'step {step} has {num_images} images, less than one batch: the '
+            f'batch shrinks from {before} to {loader.batch_size}',
+            'current',
+        )
 
 
 def growth_sentence(

@@ -47,12 +47,15 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     erase=TRANSFORMS,
     importance=TASK_UTILS,
     fusion=TASK_UTILS,
+    memory=None,
     joint=None,
 )
+MEMORY_KEYS = ('size', 'share')
 SCHEDULE_KEYS = ('lr', 'epochs', 'iters', 'batch_size')
 # What keeps later steps healthy, see docs/tuning.md.
 RECIPE_KEYS = (
     'freeze_norm',
+    'frozen',
     'relative_pod',
     'relative_consistency',
     'new_share',
@@ -138,6 +141,7 @@ def _check_method(method: dict[str, Any]) -> None:
         registry = METHOD_PARTS[key]
         if registry is not None and part:
             check_arguments(part, registry, f'method.{key}')
+    check_keys(method.get('memory') or {}, MEMORY_KEYS, 'method.memory')
     losses = method.get('losses') or {}
     if not isinstance(losses, dict):
         raise ValueError(
@@ -153,6 +157,8 @@ def method_types(method: Mapping[str, Any]) -> str:
     dicts = [p for p in (*method.values(), *losses) if isinstance(p, dict)]
     types = sorted(part['type'] for part in dicts if 'type' in part)
     switches = [key for key, part in method.items() if part is True]
+    if method.get('memory'):
+        switches.append('memory')
     return ', '.join([*types, *switches])
 
 

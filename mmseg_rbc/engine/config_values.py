@@ -93,8 +93,19 @@ def _check_recipe(recipe: Mapping[str, Any]) -> None:
             continue
         if key == 'freeze_norm':
             check_switch(value, where)
+        elif key == 'frozen':
+            _check_names(value, where)
         else:
             check_number(value, where, 0, whole=key == 'warmup_iters')
+
+
+def _check_names(value: Any, where: str) -> None:
+    is_list = isinstance(value, (list, tuple))
+    if not is_list or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            f'{where} is {value!r}, expected a list of names, such as '
+            "['backbone']"
+        )
 
 
 def _check_method(method: Mapping[str, Any]) -> None:
@@ -104,6 +115,11 @@ def _check_method(method: Mapping[str, Any]) -> None:
     if method.get('full_view_weight') is not None:
         where = 'method.full_view_weight'
         check_number(method['full_view_weight'], where, 0, above=True)
+    memory = method.get('memory')
+    if memory:
+        size, share = memory.get('size'), memory.get('share', 0.5)
+        check_number(size, 'method.memory.size', 1, whole=True)
+        check_number(share, 'method.memory.share', 0, 0.9, above=True)
     for key, registry in METHOD_PARTS.items():
         if registry is not None and method.get(key):
             _check_part(method[key], registry, f'method.{key}')

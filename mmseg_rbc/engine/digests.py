@@ -31,6 +31,7 @@ def training_digests(cfg: Config) -> dict[str, str]:
     """
     parts = copy.deepcopy({key: cfg.get(key) for key in DIGESTED})
     loader = parts['train_dataloader']
+    loader.dataset.dataset.pop('memory', None)
     for dataset in base_datasets(loader.dataset):
         dataset.pop('task', None)
     for key in ('num_workers', 'persistent_workers'):

@@ -4,6 +4,7 @@
 
     recipe = dict(
         freeze_norm=True,  # running statistics of batch norms stay
+        frozen=['backbone'],  # what does not learn
         relative_pod=1.0,  # POD relative to the teacher, with this weight
         relative_consistency=0.03,  # RBC's consistency, by its logits
         new_share=0.1,  # of background's probability, for the new classes
@@ -37,6 +38,8 @@ def apply_recipe(cfg: Config) -> None:
     recipe = cfg.get('recipe') or {}
     if recipe.get('freeze_norm'):
         cfg.model.freeze_norm = True
+    if recipe.get('frozen'):
+        cfg.model.frozen = list(recipe['frozen'])
     for loss in (cfg.model.method.get('losses') or {}).values():
         weight = recipe.get(RELATIVE_SWITCHES.get(loss['type']))
         if weight:

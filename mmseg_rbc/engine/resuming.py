@@ -24,11 +24,12 @@ from .digests import DIGESTED
 IGNORED = re.compile(
     r'model\.previous\.(checkpoint|expected.*)|custom_hooks\.\w+\.previous|'
     r'train_dataloader\.(num_workers|persistent_workers|prefetch_factor|'
-    r'pin_memory)|train_dataloader\..*data_root'
+    r'pin_memory)|train_dataloader\..*data_root|'
+    r'train_dataloader\.dataset\..*\.memory'
 )
 REFUSED = re.compile(
     r'(model|train_dataloader\.dataset|randomness|'
-    r'custom_hooks\.(ImportanceHook|FusionHook))\..*'
+    r'custom_hooks\.(ImportanceHook|FusionHook|MemoryHook))\..*'
 )
 # The optimizer and the schedulers are loaded as they were.
 KEPT = re.compile(

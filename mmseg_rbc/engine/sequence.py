@@ -172,6 +172,8 @@ def run_step(
     if not trained:
         runner.train()
         save_final(runner, folder)
+    # A point of our own: an adopted step 0 is not trained, but it ends.
+    runner.call_hook('after_step')
     metrics = result.metrics or runner.val()
     if is_main_process():
         meta = runner.val_dataloader.dataset.metainfo

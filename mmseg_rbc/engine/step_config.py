@@ -17,6 +17,7 @@ from mmengine.config import Config
 from mmseg.registry import MODELS
 
 from mmseg_rbc.datasets.draws import with_draws
+from mmseg_rbc.datasets.memory import with_memory
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.models.heads import check_head_class
 from mmseg_rbc.runs import StepDir, WorkDir
@@ -40,6 +41,7 @@ from .step_parts import (
     complete,
     continual_metrics,
     continual_pipeline,
+    keep_labels,
     method_hooks,
     segmentor_type,
     set_crop,
@@ -174,6 +176,10 @@ class RunConfig:
         loader = cfg.train_dataloader
         if not self.shares_batch:
             loader.batch_size = loader.get('batch_size', 1) * world_size
+        memory = self.method.get('memory')
+        if memory and step > 0:
+            file = StepDir.of(previous or '').memory
+            loader = with_memory(loader, file, memory.get('share', 0.5))
         # Last: options name the data set and the sampler of the config.
         cfg.train_dataloader = with_draws(loader)
         return cfg
@@ -219,6 +225,8 @@ class RunConfig:
             for key, part in self.method.items()
             if key not in NOT_OF_MODEL
         }
+        if self.method.get('memory'):
+            keep_labels(model.method)
         model.previous = dict(
             checkpoint=previous,
             num_classes=len(self.task.old(step)),

@@ -12,12 +12,19 @@ from mmseg.registry import MODELS, TRANSFORMS
 from mmseg_rbc.datasets.transforms import PackDupletInputs
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.models import IncrementalEncoderDecoder
-from mmseg_rbc.utils.keys import find_class
+from mmseg_rbc.utils.keys import arguments, find_class
 
 from .runner_keys import PHASES
 
 # Parts of a method that the segmentor does not take.
-NOT_OF_MODEL = ('base_criterion', 'erase', 'importance', 'fusion', 'joint')
+NOT_OF_MODEL = (
+    'base_criterion',
+    'erase',
+    'importance',
+    'fusion',
+    'memory',
+    'joint',
+)
 # What takes the place of a part of MMSeg that does the same in one step.
 CONTINUAL_TRANSFORMS = dict(
     LoadAnnotations='LoadContinualAnnotations',
@@ -121,7 +128,26 @@ def method_hooks(
         hooks.append(dict(type='ImportanceHook', regularizer=part))
     if method.get('fusion') and step > 0:
         hooks.append(dict(type='FusionHook', fusion=method['fusion']))
+    if method.get('memory'):
+        hooks.append(dict(type='MemoryHook', size=method['memory']['size']))
     return [dict(hook, previous=previous) for hook in hooks]
+
+
+def keep_labels(method: dict[str, Any]) -> None:
+    """Let parts believe the old labels that images in memory carry.
+
+    Without memory there are none, but in the ``sequential`` setting.
+
+    Args:
+        method: Parts of the segmentor; those that can are told, in place.
+    """
+    for key in ('criterion', 'pseudo_labeler'):
+        part = method.get(key)
+        where = f'method.{key}'
+        if part and 'keep_labels' in (
+            arguments(find_class(part['type'], MODELS, where)) or ()
+        ):
+            part.setdefault('keep_labels', True)
 
 
 def segmentor_type(name: str) -> str:

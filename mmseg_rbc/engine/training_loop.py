@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmengine.config import Config, ConfigDict
-from mmengine.logging import print_log
 from mmengine.registry import LOOPS
 from mmengine.runner import IterBasedTrainLoop
 
 from mmseg_rbc.utils.keys import find_class
+
+from .batch import fit_batch, images_of_step
 
 
 def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
@@ -116,7 +117,7 @@ def num_iterations(cfg: Config, num_images: int) -> int:
     """
     if counts_iterations(cfg.train_cfg):
         return cfg.train_cfg.max_iters
-    batch = cfg.train_dataloader.batch_size
+    batch = images_of_step(cfg.train_dataloader)
     return cfg.train_cfg.get('max_epochs', 0) * max(num_images // batch, 1)
 
 
@@ -129,13 +130,7 @@ def fit_to_data(configs: list[Config], images: list[int], step: int) -> None:
         step: The step to change, in place.
     """
     cfg, loader = configs[step], configs[step].train_dataloader
-    if images[step] < loader.batch_size:
-        print_log(
-            f'step {step} has {images[step]} images, less than one batch: the '
-            f'batch shrinks from {loader.batch_size} to {images[step]}',
-            'current',
-        )
-        loader.batch_size = images[step]
+    fit_batch(loader, images[step], step)
     if cfg.log_processor.type == 'ContinualLogProcessor':
         cfg.log_processor.later_iters = sum(
             num_iterations(later, count)

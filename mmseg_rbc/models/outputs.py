@@ -19,7 +19,7 @@ class Outputs:
     """One forward pass over a batch of B images (or views).
 
     Attributes:
-        feats: What the backbone returns, one tensor for every stage.
+        feats: The maps that the backbone returns, one for every stage.
         head_inputs: What the heads see: the output of backbone or neck.
         embedding: ``(B, C, h, w)`` input of the classifier.
         small_logits: ``(B, K, h, w)`` output of the classifier.
@@ -28,6 +28,7 @@ class Outputs:
         num_views: 2 if the second half of the batch holds the erased views.
         other_logits: Of earlier heads of a cascade, and of further branches
             of the last head.
+        stages: What the backbone returns, perhaps with class tokens.
         labels: ``(B, H, W)`` labels of the images as they were loaded, before
             the teacher refines them; of the student only.
     """
@@ -40,6 +41,7 @@ class Outputs:
     align_corners: bool = False
     num_views: int = 1
     other_logits: tuple[Tensor, ...] = ()
+    stages: tuple[Any, ...] = ()
     labels: Tensor | None = None
 
     @cached_property
@@ -91,6 +93,7 @@ def run_network(
     inputs: Tensor,
     num_views: int = 1,
     labels: Tensor | None = None,
+    stages: tuple[Any, ...] | None = None,
 ) -> Outputs:
     """Run a segmentor once and keep what the losses need.
 
@@ -99,8 +102,9 @@ def run_network(
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
         labels: The same.
+        stages: The same, if they are known: the backbone does not run then.
     """
-    found = model.backbone(inputs)
+    found = model.backbone(inputs) if stages is None else stages
     if isinstance(found, Tensor):
         raise ValueError(
             f'{type(model.backbone).__name__} returns one map where others '
@@ -119,6 +123,7 @@ def run_network(
         align_corners=model.align_corners,
         num_views=num_views,
         other_logits=others,
+        stages=found,
         labels=labels,
     )
 

@@ -10,6 +10,7 @@
         epoch_<n>.pth      (or iter_<n>.pth) to resume from; last_checkpoint
                            names the newest
         importance.pth     what EWC, PI and RW hand on to the next step
+        memory.json        images that later steps keep, with their labels
         final.pth          the trained network
         metrics.json       the evaluation: IoU of every class, means of groups
         finished.json      written last: the step is done, and how
@@ -48,6 +49,7 @@ class StepDir:
         self.path = path
         self.config = osp.join(path, 'config.py')
         self.importance = osp.join(path, 'importance.pth')
+        self.memory = osp.join(path, 'memory.json')
         self.final = osp.join(path, 'final.pth')
         self.metrics = osp.join(path, 'metrics.json')
         self.finished = osp.join(path, 'finished.json')

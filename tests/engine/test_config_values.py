@@ -72,6 +72,11 @@ BAD = [
     ('recipe.clip_norm', -1, '^recipe.clip_norm is -1, .* of at least 0$'),
     ('recipe.new_rows_lr', 'fast', "^recipe.new_rows_lr is 'fast', expected"),
     ('recipe.warmup_iters', 1.5, '^recipe.warmup_iters is 1.5, expected a w'),
+    (
+        'recipe.frozen',
+        'backbone',
+        '^recipe.frozen is .backbone., expected a l',
+    ),
     ('recipe.freeze_norm', 1, '^recipe.freeze_norm is 1, expected True or F'),
     (
         'train_dataloader.num_workers',

@@ -4,6 +4,7 @@ from .fusion_hook import FusionHook
 from .gradient_share_hook import GradientShareHook
 from .importance_hook import ImportanceHook
 from .invalid_loss_hook import InvalidLossHook
+from .memory_hook import MemoryHook
 from .new_rows_hook import NewRowsHook
 from .norm_statistics_hook import NormStatisticsHook
 from .pseudo_threshold_hook import PseudoThresholdHook
@@ -14,6 +15,7 @@ __all__ = [
     'GradientShareHook',
     'ImportanceHook',
     'InvalidLossHook',
+    'MemoryHook',
     'NewRowsHook',
     'NormStatisticsHook',
     'PseudoThresholdHook',

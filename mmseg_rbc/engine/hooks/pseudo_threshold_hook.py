@@ -120,11 +120,13 @@ def _whole_loader(runner: Runner) -> torch.utils.data.DataLoader:
     """Return a loader that yields every training image once."""
     cfg = copy.deepcopy(runner.cfg.train_dataloader)
     in_order = dict(type='DefaultSampler', shuffle=False, round_up=False)
+    # Not replaced by update(), which goes on into dicts.
+    for key in ('sampler', 'batch_sampler'):
+        cfg.pop(key, None)
     cfg.update(
         dataset=runner.train_dataloader.dataset,
         sampler=dict(type='DrawSampler', sampler=in_order),
         drop_last=False,
         persistent_workers=False,
     )
-    cfg.pop('batch_sampler', None)
     return runner.build_dataloader(cfg, seed=runner.seed)

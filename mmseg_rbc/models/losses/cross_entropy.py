@@ -40,18 +40,21 @@ def unbiased_cross_entropy(
     target: Tensor,
     weight: Tensor | None = None,
     num_old: int = 1,
+    keep_labels: bool = False,
 ) -> Tensor:
     """Cross entropy in which background may be any old class (MiB).
 
     A label below O means ``p_0 + ... + p_{O-1}``. With one old class, which
     is background, it is :func:`pixel_cross_entropy`, whose arguments and
-    mean it shares.
+    mean it shares. With ``keep_labels`` a label from 1 to O - 1, which images
+    in memory have, means that class alone.
     """
     log_probs = logits.float().log_softmax(1)
     num_old = max(num_old, 1)
     background = log_probs[:, :num_old].logsumexp(1, keepdim=True)
-    log_probs = torch.cat([background, log_probs[:, num_old:]], dim=1)
-    shifted = (target - num_old + 1).clamp(min=0)
+    merged = 1 if keep_labels else num_old
+    log_probs = torch.cat([background, log_probs[:, merged:]], dim=1)
+    shifted = (target - merged + 1).clamp(min=0)
     loss = F.nll_loss(
         log_probs,
         target.where(target == IGNORE_INDEX, shifted),
@@ -143,10 +146,19 @@ class PixelCrossEntropy(Criterion):
 
 @MODELS.register_module()
 class UnbiasedCrossEntropy(Criterion):
-    """:func:`unbiased_cross_entropy` as a criterion."""
+    """:func:`unbiased_cross_entropy` as a criterion.
 
-    function = staticmethod(unbiased_cross_entropy)
+    Args:
+        keep_labels: Whether labels of old classes mean just these.
+    """
+
     uses_num_old = True
+
+    def __init__(self, keep_labels: bool = False) -> None:
+        super().__init__()
+        self.function = partial(
+            unbiased_cross_entropy, keep_labels=keep_labels
+        )
 
 
 @MODELS.register_module()

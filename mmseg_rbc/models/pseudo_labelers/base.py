@@ -17,11 +17,14 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
     Args:
         adaptive: Whether the loss of an image is weighted by beta, the share
             of its background pixels that were accepted (0 without any).
+        keep_labels: Whether labels of old classes that an image carries, as
+            those in memory do, stay; otherwise they count as background.
     """
 
-    def __init__(self, adaptive: bool) -> None:
+    def __init__(self, adaptive: bool, keep_labels: bool = False) -> None:
         super().__init__()
         self.adaptive = adaptive
+        self.keep_labels = keep_labels
 
     @abstractmethod
     def accept(self, logits: Tensor, classes: Tensor, num_seen: int) -> Tensor:
@@ -52,7 +55,8 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
             ``(N, H, W)`` labels: background is the teacher's class where it
             is accepted and 255 elsewhere; and ``(N,)`` beta.
         """
-        background = target < teacher.small_logits.shape[1]
+        known = 1 if self.keep_labels else teacher.small_logits.shape[1]
+        background = target < known
         refined = target.masked_fill(background, IGNORE_INDEX)
         accepted = background.clone()
         for i, (labels, mask) in enumerate(zip(refined, accepted)):

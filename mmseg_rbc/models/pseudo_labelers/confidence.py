@@ -13,8 +13,10 @@ from .base import BasePseudoLabeler
 class NaivePseudoLabeler(BasePseudoLabeler):
     """Accept every pixel."""
 
-    def __init__(self, adaptive: bool = False) -> None:
-        super().__init__(adaptive)
+    def __init__(
+        self, adaptive: bool = False, keep_labels: bool = False
+    ) -> None:
+        super().__init__(adaptive, keep_labels)
 
     def accept(self, logits: Tensor, classes: Tensor, num_seen: int) -> Tensor:
         """Accept all."""
@@ -28,12 +30,16 @@ class ConfidencePseudoLabeler(BasePseudoLabeler):
     Args:
         confidence: The value.
         adaptive: See :class:`BasePseudoLabeler`.
+        keep_labels: The same.
     """
 
     def __init__(
-        self, confidence: float = 0.9, adaptive: bool = False
+        self,
+        confidence: float = 0.9,
+        adaptive: bool = False,
+        keep_labels: bool = False,
     ) -> None:
-        super().__init__(adaptive)
+        super().__init__(adaptive, keep_labels)
         if not 0 <= confidence <= 1:
             raise ValueError(f'confidence={confidence} is not in [0, 1]')
         self.confidence = confidence

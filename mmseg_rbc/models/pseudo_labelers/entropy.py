@@ -61,14 +61,18 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
             the same bins without the slip; ``median``: the exact median,
             which PLOP's paper describes.
         adaptive: See :class:`BasePseudoLabeler`.
+        keep_labels: The same.
     """
 
     thresholds: Tensor | None
 
     def __init__(
-        self, estimator: str = 'published', adaptive: bool = True
+        self,
+        estimator: str = 'published',
+        adaptive: bool = True,
+        keep_labels: bool = False,
     ) -> None:
-        super().__init__(adaptive)
+        super().__init__(adaptive, keep_labels)
         if estimator not in ESTIMATORS:
             raise ValueError(
                 f'estimator={estimator!r} is unknown: choose one of '

@@ -19,19 +19,13 @@ from mmseg_rbc.models.classifier import (
     grow_state_dict,
     loss_weight,
 )
+from mmseg_rbc.models.frozen import eval_frozen, freeze
 from mmseg_rbc.models.heads import all_heads, all_logits
 from mmseg_rbc.models.losses import balance_weight, image_share
 from mmseg_rbc.models.outputs import Outputs, run_network
 from mmseg_rbc.models.teacher import build_teacher, hide_module
 from mmseg_rbc.tasks import IGNORE_INDEX
 from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
-
-BATCH_NORMS = (
-    nn.BatchNorm1d,
-    nn.BatchNorm2d,
-    nn.BatchNorm3d,
-    nn.SyncBatchNorm,
-)
 
 
 @MODELS.register_module()
@@ -68,6 +62,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         fuse_teacher: Whether to merge batch norms of the teacher.
         freeze_norm: Whether batch norms use their running statistics, and do
             not change them, from step 1 on.
+        frozen: Names or beginnings of names of parts that do not change from
+            step 1 on, see :func:`.freeze`. A frozen backbone runs once, for
+            student and teacher.
         channels_last: Whether to keep weights in the channels-last memory
             format; convolutions then run in it, which is faster on many
             machines.
@@ -81,6 +78,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         previous: Mapping[str, Any] | None = None,
         fuse_teacher: bool = True,
         freeze_norm: bool = False,
+        frozen: Sequence[str] = (),
         channels_last: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -94,6 +92,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self._previous = previous
         self._fuse_teacher = fuse_teacher
         self.freeze_norm = freeze_norm
+        self.frozen = tuple(frozen if previous else ())
+        freeze(self, self.frozen)
         self._memory_format = (
             torch.channels_last if channels_last else torch.contiguous_format
         )
@@ -142,12 +142,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         return self._previous['num_classes'] if self._previous else 0
 
     def train(self, mode: bool = True) -> IncrementalEncoderDecoder:
-        """Set the mode, all but frozen batch norms."""
+        """Set the mode, all but frozen parts and batch norms."""
         super().train(mode)
-        if mode and self.freeze_norm and self.num_old:
-            for module in self.modules():
-                if isinstance(module, BATCH_NORMS):
-                    module.eval()
+        if mode and self.num_old:
+            eval_frozen(self, self.frozen, self.freeze_norm)
         return self
 
     def init_weights(self) -> None:
@@ -234,7 +232,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             return self._criterion_losses(student, target, None, self.num_old)
         # Not inference_mode: a loss may save outputs for its backward pass.
         with torch.no_grad():
-            teacher = run_network(self.teacher, inputs, num_views)
+            same = student.stages if 'backbone' in self.frozen else None
+            teacher = run_network(self.teacher, inputs, num_views, stages=same)
         target, weight = self.refine(teacher, target)
         losses = self._criterion_losses(student, target, weight, self.num_old)
         for name, module in self.losses.items():

@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/voc12aug.py',
+    '../_base_/methods/plop-m.py',
+]
+continual = dict(task='15-5', setting='disjoint')

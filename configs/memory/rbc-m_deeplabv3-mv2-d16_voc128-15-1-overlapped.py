@@ -1,0 +1,5 @@
+_base_ = [
+    '../_base_/benchmarks/voc128.py',
+    '../_base_/methods/rbc-m.py',
+]
+continual = dict(task='15-1', setting='overlapped')
