@@ -27,6 +27,7 @@ _OF_TRAINING = (
     'method',
     'previous',
     'fuse_teacher',
+    'background',
     'freeze_norm',
     'channels_last',
 )

@@ -88,8 +88,8 @@ class ContinualMixin:
                 f'eval_images={eval_images!r} is neither "all" nor "seen"'
             )
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        self.all_classes, self.class_ids = class_names(info.get('classes'))
-        if len(self.class_ids) < len(self.all_classes):
+        self.all_classes, self.class_ids = self.name_classes(info)
+        if self.class_ids.get(0) == 1:
             print_log(
                 f'value 0 of the masks is class {self.all_classes[1]!r}: the '
                 'data has no background',
@@ -117,7 +117,12 @@ class ContinualMixin:
     def continual_classes(cls, metainfo: Mapping | None) -> list[str]:
         """Return all class names, background first, without any data."""
         info = cls._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        return class_names(info.get('classes'))[0]
+        return cls.name_classes(info)[0]
+
+    @classmethod
+    def name_classes(cls, info: Mapping) -> tuple[list[str], dict[int, int]]:
+        """Return class names by id, and the class id of mask values."""
+        return class_names(info.get('classes'))
 
     def get_label_map(self, new_classes: Sequence | None = None) -> dict:
         """Map the values of the masks to labels of this step.
@@ -219,7 +224,7 @@ class ContinualMixin:
         """
         by_value = remembered_index(infos, self.class_index)
         paths = [info['seg_map_path'] for info in infos]
-        check_label_values(by_value, [*self.class_ids, IGNORE_INDEX], paths)
+        check_label_values(by_value, list(self.get_label_map()), paths)
         index = np.zeros((len(infos), self.task.num_classes), bool)
         for value, class_id in self.class_ids.items():
             index[:, class_id] = by_value[:, value]

@@ -77,9 +77,15 @@ def run_sequence(
     configs = run.steps(work_dir, get_world_size())
     _say_growth(run, configs)
     network = check_steps(configs)
-    surveys = survey_steps(configs, get_world_size())
+    wanted = list(range(len(configs)) if steps is None else steps)
+    given = bool(init_from) and init_from != work_dir
+    has_base = folder.step(0).is_finished()
+    if given and not has_base and 0 not in wanted:
+        wanted.insert(0, 0)
+    trained = [0] if given or has_base else []
+    surveys = survey_steps(configs, get_world_size(), trained)
     images = [survey.num_images for survey in surveys]
-    for step in range(len(configs)) if steps is None else steps:
+    for step in wanted:
         done = read_finished(folder, step, run)
         step_cfg = configs[step]
         digests = training_digests(step_cfg)
@@ -89,10 +95,11 @@ def run_sequence(
             )
             continue
         _check_previous(folder, step, run)
-        adopts = step == 0 and init_from and init_from != work_dir
+        adopts = given and step == 0
         if adopts:
             adopt_step_0(str(init_from), folder.step(0), run, network)
-        _fit_to_data(configs, images, step)
+        else:
+            _fit_to_data(configs, images, step)
         survey = surveys[step]
         record: dict[str, Any] = dict(
             digests=digests,
@@ -101,7 +108,7 @@ def run_sequence(
             skipped_files=survey.skipped,
             data=survey.fingerprints,
         )
-        run_step(step_cfg, resume, bool(adopts), record)
+        run_step(step_cfg, resume, adopts, record)
         write_summary(folder, run)
     return write_summary(folder, run)
 
@@ -156,10 +163,10 @@ def run_step(
     _record_in_metrics(cfg, record)
     runner = build_runner(cfg)
     result = LastResult()
-    runner.register_hook(result)
     if get_world_size() > 1:
         runner.register_hook(NormStatisticsHook())
     if not trained:
+        runner.register_hook(result)
         runner.train()
         save_final(runner, folder)
     metrics = result.metrics or runner.val()

@@ -24,6 +24,9 @@ class Outputs:
         size: ``(H, W)`` of the input.
         align_corners: How the head resizes its logits.
         num_views: 2 if the second half of the batch holds the erased views.
+        first_class: Of the classes that are no background: 1, or 0 in a
+            network without background, see
+            :class:`.IncrementalEncoderDecoder`.
     """
 
     feats: tuple[Tensor, ...]
@@ -33,6 +36,7 @@ class Outputs:
     size: tuple[int, int]
     align_corners: bool = False
     num_views: int = 1
+    first_class: int = 1
 
     @cached_property
     def logits(self) -> Tensor:
@@ -94,6 +98,7 @@ def run_network(
         size=(inputs.shape[2], inputs.shape[3]),
         align_corners=head.align_corners,
         num_views=num_views,
+        first_class=getattr(model, 'first_class', 1),
     )
 
 

@@ -20,17 +20,11 @@ from mmseg_rbc.models.classifier import (
     loss_weight,
 )
 from mmseg_rbc.models.losses import balance_weight, image_share
+from mmseg_rbc.models.norms import freeze_norms
 from mmseg_rbc.models.outputs import Outputs, run_network
 from mmseg_rbc.models.teacher import build_teacher, hide_module
 from mmseg_rbc.tasks import IGNORE_INDEX
 from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
-
-BATCH_NORMS = (
-    nn.BatchNorm1d,
-    nn.BatchNorm2d,
-    nn.BatchNorm3d,
-    nn.SyncBatchNorm,
-)
 
 
 @MODELS.register_module()
@@ -53,8 +47,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: The parts, all but ``criterion`` optional:
 
             - criterion: loss of labeled pixels.
-            - classifier_init: ``random`` or ``balanced``.
-            - new_share: see :func:`.grow_state_dict`.
+            - classifier_init: ``random``, ``balanced`` or ``weighted``.
+            - new_share, row_weights: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
             - full_view_weight: of the full views of duplets in the criterion,
@@ -65,6 +59,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             ``checkpoint``, ``num_classes``, and ``expected``, which its
             metainfo must agree with.
         fuse_teacher: Whether to merge batch norms of the teacher.
+        background: Whether class 0 is background. Without one, a label
+            below O in step t only says that a pixel is none of the new
+            classes: pseudo-labels and MiB's criterion answer which, other
+            criteria ignore it.
         freeze_norm: Whether batch norms use their running statistics, and do
             not change them, from step 1 on.
         channels_last: Whether to keep weights in the channels-last memory
@@ -79,6 +77,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: Mapping[str, Any] | None = None,
         previous: Mapping[str, Any] | None = None,
         fuse_teacher: bool = True,
+        background: bool = True,
         freeze_norm: bool = False,
         channels_last: bool = False,
         **kwargs: Any,
@@ -92,6 +91,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self._network_config = self_config
         self._previous = previous
         self._fuse_teacher = fuse_teacher
+        self.first_class = int(background)
         self.freeze_norm = freeze_norm
         self._memory_format = (
             torch.channels_last if channels_last else torch.contiguous_format
@@ -108,6 +108,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         criterion: Mapping[str, Any] | None = None,
         classifier_init: str = 'random',
         new_share: float | None = None,
+        row_weights: Sequence[Sequence[float]] | None = None,
         pseudo_labeler: Mapping[str, Any] | None = None,
         balance: bool = False,
         full_view_weight: float = 1.0,
@@ -126,7 +127,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self.criterion = MODELS.build(
             criterion or dict(type='PixelCrossEntropy')
         )
-        self.initialization = (classifier_init, new_share)
+        self.initialization = (classifier_init, new_share, row_weights)
         self.balance = balance
         self.full_view_weight = full_view_weight
         self.pseudo_labeler = (
@@ -149,13 +150,17 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         """O, the classes of the previous step; 0 in step 0."""
         return self._previous['num_classes'] if self._previous else 0
 
+    @property
+    def _ignores_unlabeled(self) -> bool:
+        """Whether nothing says which old class an unlabeled pixel is."""
+        of_criterion = getattr(self.criterion, 'uses_num_old', False)
+        return not (self.first_class or self.pseudo_labeler or of_criterion)
+
     def train(self, mode: bool = True) -> IncrementalEncoderDecoder:
         """Set the mode, all but frozen batch norms."""
         super().train(mode)
         if mode and self.freeze_norm and self.num_old:
-            for module in self.modules():
-                if isinstance(module, BATCH_NORMS):
-                    module.eval()
+            freeze_norms(self)
         return self
 
     def init_weights(self) -> None:
@@ -232,6 +237,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     ) -> dict[str, Tensor]:
         """Return the losses of :meth:`loss` as means over its images."""
         student = run_network(self, inputs, num_views)
+        if self._ignores_unlabeled:
+            target = target.where(target >= self.num_old, IGNORE_INDEX)
         if self.teacher is None:
             return self._criterion_losses(student, target, None, self.num_old)
         # Not inference_mode: a loss may save outputs for its backward pass.
@@ -268,7 +275,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         others = [view.where(view == IGNORE_INDEX, full) for view in views[1:]]
         weights = [beta[:, None, None]] * len(views)
         if self.balance:
-            eta = balance_weight(full, teacher.small_logits.shape[1])
+            eta = balance_weight(full, self.num_old, self.first_class)
             weights = [weight.expand_as(eta) for weight in weights]
             weights[0] = weights[0] * eta
         if len(views) > 1:
