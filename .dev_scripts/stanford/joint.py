@@ -1,4 +1,5 @@
-# All eight classes at once, from all images: the upper bound.
+"""All eight classes at once, from all images: the upper bound."""
+
 _base_ = 'stock.py'
 metainfo = dict(
     classes=(
@@ -31,8 +32,6 @@ train_dataloader = dict(
     )
 )
 val_dataloader = dict(
-    dataset=dict(
-        metainfo=metainfo, data_prefix=dict(seg_map_path='masks_all')
-    )
+    dataset=dict(metainfo=metainfo, data_prefix=dict(seg_map_path='masks_all'))
 )
 test_dataloader = val_dataloader

@@ -1,6 +1,10 @@
-# A plain MMSeg config, without this plugin: DeepLabV3 on MobileNetV2 for the
-# Stanford Background set at half size, without its class "water".
-# Made for .dev_scripts/stanford/run.py, which also says where the data is.
+"""A plain MMSeg config, without this plugin.
+
+DeepLabV3 on MobileNetV2 for the Stanford Background set at half size, without
+its class "water". prepare.py makes the data, docs/add_classes.md has the
+commands.
+"""
+
 default_scope = 'mmseg'
 data_root = 'data/stanford_half'
 classes = (

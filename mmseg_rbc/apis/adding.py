@@ -131,9 +131,7 @@ def add_classes(
         _method(method, shares),
         schedule,
     )
-    cfg.merge_from_dict(
-        {'randomness.seed': seed, 'work_dir': folder.path}
-    )
+    cfg.merge_from_dict({'randomness.seed': seed, 'work_dir': folder.path})
     cfg.init_from = folder.step(0).final
     merge_options(cfg, options or {})
     summary = _summary(stock, found, split, shares, cfg, said)
@@ -167,9 +165,7 @@ def _run(
             write_text(path, ''.join(f'{name}\n' for name in names))
         cfg.dump(osp.join(folder.path, 'config.py'))
         if not folder.step(0).is_finished():
-            meta = dict(
-                cfg=stock.cfg.pretty_text, dataset_meta=stock.metainfo
-            )
+            meta = dict(cfg=stock.cfg.pretty_text, dataset_meta=stock.metainfo)
             content = dict(meta=meta, state_dict=stock.state)
             save_checkpoint(content, folder.step(0).final)
     barrier()

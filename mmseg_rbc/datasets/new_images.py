@@ -106,7 +106,9 @@ def find_new_images(
     Args:
         images: Folder of the images.
         masks: Folder of the masks, which have the names of the images.
-        classes, unlabeled, void: See :class:`NewImages`.
+        classes: Value of every new class in the masks.
+        unlabeled: Values of pixels that are none of the new classes.
+        void: Values of pixels to ignore, beside 255.
     """
     names, img_suffix = _files(images, 'images')
     mask_names, seg_map_suffix = _files(masks, 'masks')
