@@ -85,8 +85,7 @@ def load_stock(config: str, checkpoint: str) -> StockNetwork:
     state = content.get('state_dict', content)
     state = {key.removeprefix('module.'): w for key, w in state.items()}
     meta = _metainfo(cfg, content.get('meta') or {})
-    network = StockNetwork(cfg, state, *_names(cfg, meta, checkpoint))
-    return network
+    return StockNetwork(cfg, state, *_names(cfg, meta, checkpoint))
 
 
 def _metainfo(cfg: Config, meta: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -126,7 +125,7 @@ def _names(
 
 def decode_heads(model: Any) -> list[Any]:
     """Return the configs of decode head and auxiliary heads."""
-    heads = []
+    heads: list[Any] = []
     for key in ('decode_head', 'auxiliary_head'):
         head = model.get(key) or []
         heads += head if isinstance(head, (list, tuple)) else [head]
