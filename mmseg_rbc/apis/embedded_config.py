@@ -28,6 +28,7 @@ _OF_TRAINING = (
     'method',
     'previous',
     'fuse_teacher',
+    'background',
     'freeze_norm',
     'frozen',
     'channels_last',

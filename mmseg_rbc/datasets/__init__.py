@@ -1,6 +1,7 @@
 """Continual data: tasks over data sets, and the transforms of a duplet."""
 
 from . import transforms
+from .added import AddedClassesDataset, StockDataset
 from .ade import ContinualADE20KDataset
 from .cityscapes import ContinualCityscapesDataset
 from .continual import ContinualMixin
@@ -12,6 +13,7 @@ from .voc import ContinualVOCDataset
 from .wrappers import base_datasets
 
 __all__ = [
+    'AddedClassesDataset',
     'ContinualADE20KDataset',
     'ContinualCityscapesDataset',
     'ContinualDataset',
@@ -21,6 +23,7 @@ __all__ = [
     'DrawSampler',
     'MemoryDataset',
     'MemorySampler',
+    'StockDataset',
     'base_datasets',
     'share_batch',
     'transforms',

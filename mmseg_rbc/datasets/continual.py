@@ -106,10 +106,15 @@ class ContinualMixin:
     ) -> None:
         check_setting(setting, eval_images)
         info = self._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        self.all_classes, positions = class_names(info.get('classes'))
-        self.class_ids = map_values(
-            self.all_classes, positions, label_map or {}, ignore_values
-        )
+        self.all_classes, self.class_ids = self.name_classes(info)
+        # Otherwise the data set itself knows the values of its masks.
+        if self.class_ids:
+            self.class_ids = map_values(
+                self.all_classes,
+                self.class_ids,
+                label_map or {},
+                ignore_values,
+            )
         self.ignore_values = [int(value) for value in ignore_values]
         check_palette(mask_palette)
         self.mask_palette = mask_palette
@@ -135,7 +140,12 @@ class ContinualMixin:
     def continual_classes(cls, metainfo: Mapping | None) -> list[str]:
         """Return all class names, background first, without any data."""
         info = cls._load_metainfo(metainfo)  # type: ignore[attr-defined]
-        return class_names(info.get('classes'))[0]
+        return cls.name_classes(info)[0]
+
+    @classmethod
+    def name_classes(cls, info: Mapping) -> tuple[list[str], dict[int, int]]:
+        """Return class names by id, and the class id of mask values."""
+        return class_names(info.get('classes'))
 
     def get_label_map(self, new_classes: Sequence | None = None) -> dict:
         """Map the values of the masks to labels of this step.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path as osp
 from collections.abc import Mapping
+from typing import Any
 
 from mmengine.dist import barrier, is_main_process
 from torch import Tensor
@@ -13,6 +14,7 @@ from mmseg_rbc.utils.checkpoint import (
     check_origin,
     load_checkpoint,
     network_only,
+    origin,
     save_checkpoint,
 )
 from mmseg_rbc.utils.weights import check_weights
@@ -45,12 +47,25 @@ def adopt_step_0(
         )
     if is_main_process() and osp.abspath(source) != osp.abspath(target.final):
         content = load_checkpoint(source)
+        _check_background(content, source, run.identity(0)['classes'])
         check_origin(content, source, run.identity(0))
         check_weights(content['state_dict'], network, source)
         if run.method.get('importance'):
             _adopt_importance(StepDir.of(source), target)
         save_checkpoint(network_only(content), target.final)
     barrier()
+
+
+def _check_background(
+    content: Mapping[str, Any], source: str, classes: list[str]
+) -> None:
+    """Raise for a network that has all classes but class 0."""
+    if list(origin(content).get('classes') or ()) == classes[1:]:
+        raise ValueError(
+            f'{source} knows {len(classes) - 1} classes and no background, '
+            f'but class 0 of step 0 is {classes[0]!r}: use '
+            'tools/add_classes.py, which adds classes to such a network'
+        )
 
 
 def _adopt_importance(source: StepDir, target: StepDir) -> None:

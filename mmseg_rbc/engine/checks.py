@@ -50,7 +50,8 @@ def check_run(
     networks = check_steps(configs)
     weights = {k: v.clone() for k, v in networks[0].state_dict().items()}
     check_disk(work_dir, weights, len(to_train))
-    surveys = survey_steps(configs, get_world_size())
+    ended = set(range(len(configs))) - set(to_train)
+    surveys = survey_steps(configs, get_world_size(), ended)
     previous = None
     for step, network in enumerate(networks):
         if step in to_train:

@@ -40,6 +40,7 @@ METHOD_PARTS: dict[str, Registry | None] = dict(
     criterion=MODELS,
     classifier_init=None,
     new_share=None,
+    row_weights=None,
     pseudo_labeler=MODELS,
     balance=None,
     full_view_weight=None,

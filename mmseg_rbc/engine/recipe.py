@@ -47,7 +47,8 @@ def apply_recipe(cfg: Config) -> None:
             if loss['type'] == 'LocalPODLoss':
                 loss['logits_weight'] = LOGITS_SHARE * weight
     method = cfg.model.method
-    if recipe.get('new_share') and method.get('classifier_init') == 'balanced':
+    starts = ('balanced', 'weighted')
+    if recipe.get('new_share') and method.get('classifier_init') in starts:
         method.new_share = recipe['new_share']
     if recipe.get('new_rows_lr'):
         hook = dict(type='NewRowsHook', factor=recipe['new_rows_lr'])

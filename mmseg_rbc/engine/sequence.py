@@ -79,11 +79,12 @@ def run_sequence(
     configs = run.steps(work_dir, get_world_size())
     _say_growth(run, configs)
     every = range(len(configs))
-    wanted = every if steps is None else list(steps)
+    wanted = list(every if steps is None else steps)
     adopts = bool(init_from) and init_from != work_dir
     to_train = [s for s in every if not read_finished(folder, s, run)]
     if adopts and 0 in to_train:
         to_train.remove(0)
+        wanted = sorted({0, *wanted})
     checked = check_run(configs, work_dir, to_train)
     if check_only:
         return []
@@ -102,7 +103,8 @@ def run_sequence(
         if adopted:
             source, weights = str(init_from), checked.weights
             adopt_step_0(source, folder.step(0), run, weights)
-        fit_to_data(configs, images, step)
+        else:
+            fit_to_data(configs, images, step)
         survey = checked.surveys[step]
         record: dict[str, Any] = dict(
             digests=digests,
@@ -166,10 +168,10 @@ def run_step(
     _record_in_metrics(cfg, record)
     runner = build_runner(cfg)
     result = LastResult()
-    runner.register_hook(result)
     if get_world_size() > 1:
         runner.register_hook(NormStatisticsHook())
     if not trained:
+        runner.register_hook(result)
         runner.train()
         save_final(runner, folder)
     # A point of our own: an adopted step 0 is not trained, but it ends.

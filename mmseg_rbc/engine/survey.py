@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ class Survey:
     """What the images of a step hold.
 
     Attributes:
-        num_images: Number of training images.
+        num_images: Number of training images; 0 if nothing is trained.
         fingerprints: Of the images of training and evaluation, see
             :meth:`.ContinualMixin.fingerprint`.
         shown: Old classes but background that training images show, in
@@ -36,16 +36,24 @@ class Survey:
     has_colors: bool = False
 
 
-def survey_steps(configs: Sequence[Config], world_size: int) -> list[Survey]:
+def survey_steps(
+    configs: Sequence[Config],
+    world_size: int,
+    trained: Collection[int] = (),
+) -> list[Survey]:
     """Look at the data of all steps; raise for what would stop one of them.
 
     Args:
         configs: The complete config of every step.
         world_size: Processes that share the images.
+        trained: Steps whose networks are there: no training image of them is
+            needed.
     """
-    surveys = [survey_images(cfg) for cfg in configs]
+    surveys = [
+        survey_images(cfg, step in trained) for step, cfg in enumerate(configs)
+    ]
     for step, survey in enumerate(surveys):
-        if survey.num_images < world_size:
+        if survey.num_images < world_size and step not in trained:
             raise ValueError(
                 f'step {step} has {survey.num_images} image(s) for '
                 f'{world_size} processes: start fewer processes'
@@ -56,19 +64,21 @@ def survey_steps(configs: Sequence[Config], world_size: int) -> list[Survey]:
     return surveys
 
 
-def survey_images(cfg: Config) -> Survey:
+def survey_images(cfg: Config, trained: bool = False) -> Survey:
     """Count the training images of a step, and find the old classes in them.
 
     Its validation data is looked at as well: what is missing raises.
 
     Args:
         cfg: The complete config of the step.
+        trained: Whether its training images are not needed.
     """
-    phases = {p: _build_datasets(cfg, p) for p in ('train', 'val')}
-    parts = phases['train']
+    needed = ('val',) if trained else ('train', 'val')
+    phases = {p: _build_datasets(cfg, p) for p in needed}
+    parts = phases.get('train', [])
     found = [_shown_classes(dataset) for dataset in parts]
     shown = None
-    if all(names is not None for names in found):
+    if parts and all(names is not None for names in found):
         every = {name for names in found for name in names or ()}
         shown = [name for name in parts[0].metainfo['old'] if name in every]
     every_part = [part for group in phases.values() for part in group]

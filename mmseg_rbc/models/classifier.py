@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from mmseg.models.decode_heads.decode_head import BaseDecodeHead
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mmseg_rbc.tasks import IGNORE_INDEX
 from mmseg_rbc.utils.values import check_number
 
-INITIALIZATIONS = ('random', 'balanced', 'attributed')
+INITIALIZATIONS = ('random', 'balanced', 'weighted', 'attributed')
 
 
 def is_classifier(key: str) -> bool:
@@ -85,6 +85,7 @@ def grow_state_dict(
     new: Mapping[str, Tensor],
     initialization: str,
     new_share: float | None = None,
+    row_weights: Sequence[Sequence[float]] | None = None,
 ) -> dict[str, Tensor]:
     """Fit the weights of step t-1 into the network of step t.
 
@@ -99,7 +100,13 @@ def grow_state_dict(
             together they get the part s of it, with biases
             ``b_0 + ln(s / N)``, and that of background becomes
             ``b_0 + ln(1 - s)``.
+            ``weighted`` makes each new row a mean of the old ones, weights
+            and biases, and adds ``ln(s / N)`` to the bias. A mean of logits
+            is never above the largest, so no prediction changes, and the
+            old classes keep their ratios.
         new_share: s; equal parts, ``N / (N + 1)``, by default, as in MiB.
+        row_weights: ``(N, O)`` of the weighted means, each row summing to
+            1; equal ones by default.
 
     Returns:
         A state for the new network.
@@ -114,7 +121,9 @@ def grow_state_dict(
         if old[key].shape == fresh.shape:
             grown[key] = old[key]
         elif is_classifier(key) and old[key].shape[1:] == fresh.shape[1:]:
-            grown[key] = _grow(old[key], fresh, initialization, new_share)
+            grown[key] = _grow(
+                old[key], fresh, initialization, new_share, row_weights
+            )
         else:
             raise ValueError(
                 f'weight {key!r} has shape {tuple(old[key].shape)} in the '
@@ -125,19 +134,30 @@ def grow_state_dict(
 
 
 def _grow(
-    old: Tensor, fresh: Tensor, initialization: str, new_share: float | None
+    old: Tensor,
+    fresh: Tensor,
+    initialization: str,
+    new_share: float | None,
+    row_weights: Sequence[Sequence[float]] | None,
 ) -> Tensor:
     """Put the old rows first; a vector is a bias."""
     num_old, num_new = len(old), len(fresh) - len(old)
     grown = fresh.detach().clone()
     grown[:num_old] = old
+    share = new_share or num_new / (num_new + 1)
     if initialization == 'balanced':
         if grown.dim() == 1:
-            share = new_share or num_new / (num_new + 1)
             grown[0] += math.log(1 - share)
             grown[num_old:] = old[0] + math.log(share / num_new)
         else:
             grown[num_old:] = old[:1]
+    elif initialization == 'weighted':
+        weights = old.new_full((num_new, num_old), 1 / num_old)
+        if row_weights is not None:
+            weights = old.new_tensor(row_weights)
+        grown[num_old:] = torch.einsum('no,o...->n...', weights, old)
+        if grown.dim() == 1:
+            grown[num_old:] += math.log(share / num_new)
     return grown
 
 

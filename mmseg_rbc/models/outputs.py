@@ -31,6 +31,9 @@ class Outputs:
         stages: What the backbone returns, perhaps with class tokens.
         labels: ``(B, H, W)`` labels of the images as they were loaded, before
             the teacher refines them; of the student only.
+        first_class: Of the classes that are no background: 1, or 0 in a
+            network without background, see
+            :class:`.IncrementalEncoderDecoder`.
     """
 
     feats: tuple[Tensor, ...]
@@ -43,6 +46,7 @@ class Outputs:
     other_logits: tuple[Tensor, ...] = ()
     stages: tuple[Any, ...] = ()
     labels: Tensor | None = None
+    first_class: int = 1
 
     @cached_property
     def logits(self) -> Tensor:
@@ -125,6 +129,7 @@ def run_network(
         other_logits=others,
         stages=found,
         labels=labels,
+        first_class=getattr(model, 'first_class', 1),
     )
 
 

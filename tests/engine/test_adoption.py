@@ -73,3 +73,15 @@ def test_step_0_of_another_kind(
     assert not (tmp_path / 'step_0').exists()
     with pytest.raises(FileNotFoundError, match='--init-from: .* not exist'):
         adopt('nowhere', target, make_run())
+
+
+def test_stock_network_without_background(tiny_run, make_run, tmp_path):
+    """It is told which tool takes it."""
+    run = make_run()
+    content = torch.load(tiny_run / 'step_0/final.pth', weights_only=True)
+    names = run.identity(0)['classes'][1:]
+    meta = dict(dataset_meta=dict(classes=tuple(names)))
+    source = tmp_path / 'stock.pth'
+    torch.save(dict(content, meta=meta), source)
+    with pytest.raises(ValueError, match='no background, .*add_classes.py'):
+        adopt(str(source), StepDir(str(tmp_path / 'step_0')), run)

@@ -194,6 +194,21 @@ def test_step_0_is_shared(rbc_run, tiny_config, tmp_path):
         run_sequence(cfg, str(tmp_path / 'x'), init_from='nowhere')
 
 
+def test_later_step_takes_a_given_step_0_first(rbc_run, tiny_config, tmp_path):
+    """--step 1 --init-from."""
+    work_dir, *_ = rbc_run
+    cfg, options = tiny_config('ft')
+    results = run_sequence(
+        cfg,
+        str(tmp_path / 'run'),
+        steps=[1],
+        init_from=str(work_dir),
+        options=options,
+    )
+    assert [result['step'] for result in results] == [0, 1]
+    assert results[0]['adopted'] and not results[1]['adopted']
+
+
 @pytest.mark.parametrize('step', [-1, 2])
 def test_step_that_the_task_has_not(tiny_config, tmp_path, step):
     cfg, options = tiny_config('ft')

@@ -110,3 +110,14 @@ def test_broken_files_that_are_skipped(config, tmp_path):
     assert survey.num_images == 2
     assert survey.skipped == dict(train=1, val=1)
     assert len(survey.pairs) == 2 + 4
+
+
+def test_trained_step_needs_no_images(config):
+    """Only those of its evaluation are looked at."""
+    cfg = step_config(config, 0)
+    cfg.train_dataloader.dataset.dataset.ann_file = 'nowhere.txt'
+    survey = survey_images(cfg, trained=True)
+    assert (survey.num_images, survey.shown) == (0, None)
+    assert list(survey.fingerprints) == ['val']
+    with pytest.raises(FileNotFoundError, match='nowhere.txt does not exist'):
+        survey_images(cfg)

@@ -197,3 +197,25 @@ def test_sampler_and_other_void_are_refused():
         ValueError, match='FCNHead ignores label 0, .* are 255 here'
     ):
         loss_weight(fcn_head(ignore_index=0))
+
+
+def test_weighted_rows_change_no_prediction():
+    """Old classes keep their ratios; the new ones start below the largest."""
+    old, new = states()
+    shares = [[0.0, 1.0, 0.0], [0.5, 0.25, 0.25]]
+    grown = grow_state_dict(old, new, 'weighted', 0.2, shares)
+    x = torch.randn(50, 4)
+    p, q = (
+        x @ state['h.conv_seg.weight'][:, :, 0, 0].T + state['h.conv_seg.bias']
+        for state in (old, grown)
+    )
+    torch.testing.assert_close(q[:, :3], p)
+    assert torch.equal(q.argmax(1), p.argmax(1))
+    log_share = math.log(0.2 / 2)
+    torch.testing.assert_close(q[:, 3], p[:, 1] + log_share)
+    mean = p @ torch.tensor(shares[1])
+    torch.testing.assert_close(q[:, 4], mean + log_share)
+    equal = grow_state_dict(old, new, 'weighted')['h.conv_seg.weight']
+    torch.testing.assert_close(
+        equal[3], old['h.conv_seg.weight'].mean(0), rtol=1e-5, atol=1e-7
+    )

@@ -28,7 +28,8 @@ class ContinualIoUMetric(BaseMetric):
     left out of the means, and so is class 0 where it is no background but
     what is not learned yet: it would be another class in every step. What an
     unseen class counts as, and which images are evaluated, is up to the data
-    set.
+    set. Label K says that a pixel is none of the new classes: to predict one
+    of them there is an error of that class.
 
     Args:
         background: Whether background counts in the means that are returned.
@@ -61,7 +62,12 @@ class ContinualIoUMetric(BaseMetric):
         for sample in data_samples:
             prediction = sample['pred_sem_seg']['data'].squeeze()
             label = sample['gt_sem_seg']['data'].squeeze().to(prediction)
-            self.results.append(count_pixels(prediction, label, num_classes))
+            counts = count_pixels(prediction, label, num_classes)
+            num_old = self.dataset_meta.get('num_old', 0)
+            counts[1, num_old:] += count_wrong_new(
+                prediction[label == num_classes], num_old, num_classes
+            )
+            self.results.append(counts)
 
     def compute_metrics(self, results: list[np.ndarray]) -> dict[str, float]:
         """Compute, log and write the result.
@@ -141,6 +147,19 @@ def count_pixels(
     rows = (prediction[prediction == label], prediction, label)
     counts = [torch.bincount(row, minlength=num_classes) for row in rows]
     return torch.stack(counts).cpu().numpy()
+
+
+def count_wrong_new(
+    prediction: Tensor, num_old: int, num_classes: int
+) -> np.ndarray:
+    """Count new classes where there is none of them.
+
+    Returns:
+        ``(N,)`` int64: predicted pixels of every new class; 0 in step 0,
+        where all classes are learned with labels of all of them.
+    """
+    counts = torch.bincount(prediction, minlength=num_classes)[num_old:]
+    return (counts * (num_old > 0)).cpu().numpy()
 
 
 def intersection_over_union(counts: np.ndarray) -> np.ndarray:

@@ -45,7 +45,8 @@ def relative_distance(pair: Tensor, mask: Tensor) -> Tensor:
 class ContextConsistencyLoss(nn.Module):
     """Consistency of predictions on old pixels M, the context term of RBC.
 
-    M holds the pixels whose refined label is an old class but background.
+    M holds the pixels whose refined label is an old class but background; in
+    a network without background all old classes count.
     The paper writes a sum over M; the mean is used here. It is taken over
     all processes, so that their number does not change the result.
 
@@ -90,11 +91,12 @@ class ContextConsistencyLoss(nn.Module):
                 'dict(type="NewClassErase") to the method'
             )
         num_old = teacher.small_logits.shape[1]
-        is_old = (target > 0) & (target < num_old)
+        first = student.first_class
+        is_old = (target >= first) & (target < num_old)
         logits = student.small_logits[:, :num_old].float()
         if self.pairing == 'student':
             is_old = is_old.chunk(2)[0]
-            a, b = logits[:, 1:].chunk(2)
+            a, b = logits[:, first:].chunk(2)
         else:
             a, b = logits, teacher.small_logits.float()
         distance: Function

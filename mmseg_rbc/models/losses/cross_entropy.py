@@ -84,18 +84,21 @@ def _weighted_mean(loss: Tensor, weight: Tensor | None) -> Tensor:
     return (loss if weight is None else loss * weight).mean()
 
 
-def balance_weight(target: Tensor, num_old: int) -> Tensor:
+def balance_weight(
+    target: Tensor, num_old: int, first_class: int = 1
+) -> Tensor:
     """Weight of old-class pixels, eq. (8) of RBC.
 
     Args:
         target: ``(N, H, W)`` refined labels.
         num_old: Classes of the previous step, background included.
+        first_class: See :class:`.Outputs`.
 
     Returns:
         ``(N, H, W)``: ``0.5 + sigmoid(n_old / n_new)`` of its image on
         old-class pixels, 1 elsewhere.
     """
-    is_old = (target > 0) & (target < num_old)
+    is_old = (target >= first_class) & (target < num_old)
     is_new = (target >= num_old) & (target != IGNORE_INDEX)
     n_old, n_new = is_old.sum((1, 2)), is_new.sum((1, 2)).clamp(min=1)
     eta = 0.5 + torch.sigmoid(n_old / n_new)

@@ -103,20 +103,24 @@ class KnowledgeDistillationLoss(DistillationLoss):
     Args:
         weight: Factor of the loss: 100 for LwF, 10 for MiB.
         unbiased: Whether new classes count as background (MiB) or are left
-            out (LwF).
+            out (LwF, and where there is no background: a new class was any
+            old one for the teacher).
     """
 
     def __init__(self, weight: float = 100.0, unbiased: bool = False) -> None:
         super().__init__(weight)
-        self.log_probs = folded_log_probs if unbiased else old_log_probs
+        self.unbiased = unbiased
 
     def distance(self, student: Outputs, teacher: Outputs) -> Tensor:
         """Return the cross entropy of both distributions."""
-        return pixel_mean(self._of_logits, student, teacher)
+        folds = self.unbiased and student.first_class
+        log_probs = folded_log_probs if folds else old_log_probs
 
-    def _of_logits(self, logits: Tensor, teacher_logits: Tensor) -> Tensor:
-        log_probs = self.log_probs(logits, teacher_logits.shape[1])
-        return knowledge_distillation(log_probs, teacher_logits)
+        def of_logits(logits: Tensor, teacher_logits: Tensor) -> Tensor:
+            own = log_probs(logits, teacher_logits.shape[1])
+            return knowledge_distillation(own, teacher_logits)
+
+        return pixel_mean(of_logits, student, teacher)
 
 
 @MODELS.register_module()

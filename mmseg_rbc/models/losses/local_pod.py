@@ -83,7 +83,7 @@ class LocalPODLoss(nn.Module):
     ``sqrt(K / N) (1 / L) sum_l lambda_l d_l`` over the backbone stages as
     the MMSeg backbone returns them (the published network gives them before
     their last activation), the embedding, and the small logits with the new
-    ones folded into background.
+    ones folded into background, or left out where there is none.
 
     Args:
         weight: lambda of features.
@@ -117,7 +117,12 @@ class LocalPODLoss(nn.Module):
         ]
         distances = [local_pod_distance(*p, self.relative) for p in pairs]
         # In float16 the sum of large logits would be infinite.
-        folded = fold_new_logits(student.small_logits.float(), num_old)
+        logits = student.small_logits.float()
+        folded = (
+            fold_new_logits(logits, num_old)
+            if student.first_class
+            else logits[:, :num_old]
+        )
         total = self.weight * sum(distances)
         total = total + self.logits_weight * local_pod_distance(
             folded, teacher.small_logits, self.relative

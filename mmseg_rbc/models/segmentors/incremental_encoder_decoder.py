@@ -48,8 +48,9 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: The parts, all but ``criterion`` optional:
 
             - criterion: loss of labeled pixels.
-            - classifier_init: ``random``, ``balanced`` or ``attributed``.
-            - new_share: see :func:`.grow_state_dict`.
+            - classifier_init: ``random``, ``balanced``, ``weighted`` or
+              ``attributed``.
+            - new_share, row_weights: see :func:`.grow_state_dict`.
             - pseudo_labeler: labels for old classes in the background.
             - balance: whether old pixels get the weight of RBC's eq. (8).
             - full_view_weight: of the full views of duplets in the criterion,
@@ -60,6 +61,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             ``checkpoint``, ``num_classes``, and ``expected``, which its
             metainfo must agree with.
         fuse_teacher: Whether to merge batch norms of the teacher.
+        background: Whether class 0 is background. Without one, a label
+            below O in step t only says that a pixel is none of the new
+            classes: pseudo-labels and MiB's criterion answer which, other
+            criteria ignore it.
         freeze_norm: Whether batch norms use their running statistics, and do
             not change them, from step 1 on.
         frozen: Names or beginnings of names of parts that do not change from
@@ -77,6 +82,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         method: Mapping[str, Any] | None = None,
         previous: Mapping[str, Any] | None = None,
         fuse_teacher: bool = True,
+        background: bool = True,
         freeze_norm: bool = False,
         frozen: Sequence[str] = (),
         channels_last: bool = False,
@@ -91,6 +97,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self._network_config = self_config
         self._previous = previous
         self._fuse_teacher = fuse_teacher
+        self.first_class = int(background)
         self.freeze_norm = freeze_norm
         self.frozen = tuple(frozen if previous else ())
         freeze(self, self.frozen)
@@ -108,6 +115,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         criterion: Mapping[str, Any] | None = None,
         classifier_init: str = 'random',
         new_share: float | None = None,
+        row_weights: Sequence[Sequence[float]] | None = None,
         pseudo_labeler: Mapping[str, Any] | None = None,
         balance: bool = False,
         full_view_weight: float = 1.0,
@@ -126,7 +134,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self.criterion = MODELS.build(
             criterion or dict(type='PixelCrossEntropy')
         )
-        self.initialization = (classifier_init, new_share)
+        self.initialization = (classifier_init, new_share, row_weights)
         self.balance = balance
         self.full_view_weight = full_view_weight
         self.pseudo_labeler = (
@@ -140,6 +148,12 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     def num_old(self) -> int:
         """O, the classes of the previous step; 0 in step 0."""
         return self._previous['num_classes'] if self._previous else 0
+
+    @property
+    def _ignores_unlabeled(self) -> bool:
+        """Whether nothing says which old class an unlabeled pixel is."""
+        of_criterion = getattr(self.criterion, 'uses_num_old', False)
+        return not (self.first_class or self.pseudo_labeler or of_criterion)
 
     def train(self, mode: bool = True) -> IncrementalEncoderDecoder:
         """Set the mode, all but frozen parts and batch norms."""
@@ -227,6 +241,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         self, inputs: Tensor, target: Tensor, num_views: int
     ) -> dict[str, Tensor]:
         """Return the losses of :meth:`loss` as means over its images."""
+        if self._ignores_unlabeled:
+            target = target.where(target >= self.num_old, IGNORE_INDEX)
         student = run_network(self, inputs, num_views, target)
         if self.teacher is None:
             return self._criterion_losses(student, target, None, self.num_old)
@@ -265,7 +281,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         others = [view.where(view == IGNORE_INDEX, full) for view in views[1:]]
         weights = [beta[:, None, None]] * len(views)
         if self.balance:
-            eta = balance_weight(full, teacher.small_logits.shape[1])
+            eta = balance_weight(full, self.num_old, self.first_class)
             weights = [weight.expand_as(eta) for weight in weights]
             weights[0] = weights[0] * eta
         if len(views) > 1:

@@ -107,3 +107,14 @@ def test_file_says_where_it_comes_from(tmp_path):
     _, report = evaluate(tmp_path)
     known = {key: report[key] for key in environment()}
     assert known == environment()
+
+
+@pytest.mark.parametrize('num_old, iou', [(3, 100 / 3), (2, 100 / 3)])
+def test_unlabeled_pixels_count_for_new_classes(tmp_path, num_old, iou):
+    """Label 4 of four classes: it is none of the new ones."""
+    metric = METRICS.build(dict(type='ContinualIoUMetric'))
+    metric.dataset_meta = dict(META, num_old=num_old)
+    metric.process(None, [sample([[3, 3, 3, 2, 1]], [[3, 4, 4, 2, 4]])])
+    found = metric.evaluate(1)
+    assert found['IoU.c'] == round(iou, 2)
+    assert found['IoU.b'] == 100

@@ -1,5 +1,7 @@
 """The context term of RBC against loops over pixels."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from mmseg.registry import MODELS
@@ -143,3 +145,16 @@ def test_consistency_needs_duplets():
         loss(student, teacher, target)
     with pytest.raises(ValueError, match="pairing='x' is neither"):
         MODELS.build(dict(type='ContextConsistencyLoss', pairing='x'))
+
+
+def test_consistency_without_background():
+    """Class 0 is an old class like the others."""
+    student, teacher, target = consistency_case()
+    student = replace(student, first_class=0)
+    loss = MODELS.build(dict(type='ContextConsistencyLoss', weight=0.7))
+    is_old = target[:2] < 3
+    full, erased = student.logits[:, :3].chunk(2)
+    distance = (erased - full).square().sum(1)[is_old].mean()
+    assert_same(
+        loss(student, teacher, target), 0.7 * distance, [student.small_logits]
+    )

@@ -149,3 +149,11 @@ def test_criterion_of_outputs_and_of_full_size_logits(name):
     slow = criterion(student.logits, target, weight, OLD)
     fast = criterion(student, target, weight, OLD)
     assert_same(fast, slow, [student.small_logits])
+
+
+def test_balance_weight_without_background():
+    """Class 0 is an old class like the others."""
+    target = torch.tensor([[[0, 0, 1, 2, 255]]])
+    eta = 0.5 + 1 / (1 + math.exp(-3))
+    weight = balance_weight(target, 2, first_class=0)
+    assert weight.flatten().tolist() == pytest.approx([eta] * 3 + [1, 1])

@@ -1,5 +1,7 @@
 """Distillation of LwF, LwF-MC, ILT and MiB, by loops."""
 
+from dataclasses import replace
+
 import torch
 from mmseg.registry import MODELS
 from model_cases import (
@@ -91,3 +93,15 @@ def test_feature_distillation():
     loss = module(student, teacher, labels())
     assert_same(loss, 100 * sum(squares) / len(squares), [a])
     assert module(student, student, labels()) == 0
+
+
+def test_unbiased_distillation_without_background_is_that_of_lwf():
+    """For the teacher a new class was any old one, not class 0."""
+    student, teacher = outputs(SEEN), outputs(OLD, seed=1)
+    student = replace(student, first_class=0)
+    plain, unbiased = (
+        MODELS.build(dict(type='KnowledgeDistillationLoss', unbiased=u))
+        for u in (False, True)
+    )
+    found = unbiased(student, teacher, None)
+    assert_same(found, plain(student, teacher, None), [student.small_logits])

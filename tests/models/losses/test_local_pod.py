@@ -1,6 +1,7 @@
 """Local POD against loops over scales, cells, rows and columns."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -138,3 +139,17 @@ def test_large_logits_of_float16_are_folded_in_float32():
     found = loss(student, teacher, None)
     student.small_logits = student.small_logits.float()
     assert found == loss(student, teacher, None) and found < math.inf
+
+
+def test_new_logits_without_background_are_left_out():
+    """There is no channel that they were part of."""
+    student, teacher = outputs(5), outputs(3, seed=1)
+    loss = MODELS.build(dict(type='LocalPODLoss', weight=0, logits_weight=6))
+    expected = math.sqrt(5 / 2) * 6 / 4
+    expected *= local_pod_distance(
+        student.small_logits[:, :3], teacher.small_logits
+    )
+    without = replace(student, first_class=0)
+    found = loss(without, teacher, None)
+    assert_same(found, expected, [student.small_logits])
+    assert loss(student, teacher, None) != found

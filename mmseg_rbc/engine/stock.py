@@ -1,0 +1,172 @@
+"""A network of stock MMSeg: read one, and write one that has grown."""
+
+from __future__ import annotations
+
+import copy
+import os
+import os.path as osp
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+from mmseg.apis import init_model
+from mmseg.models import EncoderDecoder
+from mmseg.registry import DATASETS
+from torch import Tensor
+
+from mmseg_rbc.datasets.classes import class_colors, make_palette
+from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.utils.checkpoint import load_checkpoint, save_checkpoint
+from mmseg_rbc.utils.files import write_text
+from mmseg_rbc.utils.weights import check_weights
+
+from .config_parts import load_config
+from .runner_keys import PHASES
+
+
+@dataclass
+class StockNetwork:
+    """A trained network of MMSeg.
+
+    Attributes:
+        cfg: Its config.
+        state: Its weights.
+        classes: Names in network order.
+        palette: Their colors.
+    """
+
+    cfg: Config
+    state: dict[str, Tensor]
+    classes: list[str]
+    palette: list[list[int]]
+
+    @property
+    def has_background(self) -> bool:
+        """Whether class 0 is background."""
+        return self.classes[0].lower() == 'background'
+
+    def build(self, device: str = 'cpu') -> EncoderDecoder:
+        """Return the network in eval mode, as MMSeg's ``init_model`` does."""
+        model = init_model(copy.deepcopy(self.cfg), device=device)
+        check_weights(self.state, model.state_dict(), 'the stock checkpoint')
+        model.load_state_dict(self.state)
+        model.dataset_meta = self.metainfo
+        return model
+
+    @property
+    def metainfo(self) -> dict[str, Any]:
+        """Classes and palette, as MMSeg has them."""
+        return dict(classes=tuple(self.classes), palette=self.palette)
+
+
+def load_stock(config: str, checkpoint: str) -> StockNetwork:
+    """Read a network that stock MMSeg trained.
+
+    Nothing in the checkpoint is executed; the config is, as by MMSeg.
+
+    Args:
+        config: Its config, a file of MMSeg.
+        checkpoint: Its weights; the names of the classes are in it, or in
+            the data sets of the config.
+    """
+    cfg = load_config(config, {})
+    init_default_scope(cfg.get('default_scope', 'mmseg'))
+    kind = (cfg.get('model') or {}).get('type')
+    if kind != 'EncoderDecoder':
+        raise ValueError(
+            f'model.type of {config} is {kind!r}, but classes can be added to '
+            'an "EncoderDecoder" only: choose a config of such a network'
+        )
+    content = load_checkpoint(
+        checkpoint, advice='expected the checkpoint of a trained network'
+    )
+    state = content.get('state_dict', content)
+    state = {key.removeprefix('module.'): w for key, w in state.items()}
+    meta = _metainfo(cfg, content.get('meta') or {})
+    return StockNetwork(cfg, state, *_names(cfg, meta, checkpoint))
+
+
+def _metainfo(cfg: Config, meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return classes and palette of the checkpoint, or of the config."""
+    if (meta.get('dataset_meta') or {}).get('classes'):
+        return meta['dataset_meta']
+    if meta.get('CLASSES'):
+        # Before MMSeg 1.0.
+        return dict(classes=meta['CLASSES'], palette=meta.get('PALETTE'))
+    for phase in PHASES:
+        loader = cfg.get(f'{phase}_dataloader') or {}
+        for dataset in base_datasets(loader.get('dataset')):
+            known = getattr(DATASETS.get(dataset.type), 'METAINFO', {})
+            found = {**known, **(dataset.get('metainfo') or {})}
+            if found.get('classes'):
+                return found
+    return {}
+
+
+def _names(
+    cfg: Config, meta: Mapping[str, Any], checkpoint: str
+) -> tuple[list[str], list[list[int]]]:
+    """Return names and colors of the classes, one for each output."""
+    head = decode_heads(cfg.model)[0]
+    classes = list(meta.get('classes') or ())
+    if len(classes) != head.num_classes or head.num_classes < 2:
+        raise ValueError(
+            f'{checkpoint} names {len(classes)} classes, but the network has '
+            f'{head.num_classes}: expected the same number, at least two; set '
+            'metainfo=dict(classes=[...]) of the data sets in its config'
+        )
+    palette = meta.get('palette')
+    if palette is None or len(palette) != len(classes):
+        palette = make_palette(len(classes))
+    return classes, class_colors(palette, classes)
+
+
+def decode_heads(model: Any) -> list[Any]:
+    """Return the configs of decode head and auxiliary heads."""
+    heads: list[Any] = []
+    for key in ('decode_head', 'auxiliary_head'):
+        head = model.get(key) or []
+        heads += head if isinstance(head, (list, tuple)) else [head]
+    return heads
+
+
+def export_stock(
+    stock: StockNetwork,
+    checkpoint: str,
+    folder: str,
+    metainfo: Mapping[str, Any],
+) -> tuple[str, str]:
+    """Write a grown network for stock MMSeg, which runs without this plugin.
+
+    Args:
+        stock: The network before.
+        checkpoint: The grown one.
+        folder: Where to write ``config.py`` and ``network.pth``.
+        metainfo: Its classes and palette.
+
+    Returns:
+        The two paths.
+    """
+    cfg = copy.deepcopy(stock.cfg)
+    classes = tuple(metainfo['classes'])
+    for head in decode_heads(cfg.model):
+        head.num_classes = len(classes)
+        if 'out_channels' in head:
+            head.out_channels = len(classes)
+        losses = head.get('loss_decode') or []
+        for loss in losses if isinstance(losses, list) else [losses]:
+            # One number a class, of the classes before.
+            loss.pop('class_weight', None)
+    os.makedirs(folder, exist_ok=True)
+    paths = osp.join(folder, 'config.py'), osp.join(folder, 'network.pth')
+    write_text(paths[0], cfg.pretty_text)
+    colors = [list(color) for color in metainfo['palette']]
+    meta = dict(
+        cfg=cfg.pretty_text,
+        dataset_meta=dict(classes=classes, palette=colors),
+    )
+    state = load_checkpoint(checkpoint)['state_dict']
+    save_checkpoint(dict(meta=meta, state_dict=state), paths[1])
+    return paths

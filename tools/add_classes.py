@@ -1,0 +1,120 @@
+"""Add classes to a trained network of stock MMSeg.
+
+From new images in which only the new classes are labeled; no image of the old
+classes is needed. The grown network is exported for stock MMSeg, which runs it
+without this plugin. The same command again continues a run that was stopped;
+on the export, it adds the next class. See docs/add_classes.md.
+"""
+
+import argparse
+
+from mmengine.config import DictAction
+
+
+def parse_args() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add('config', help='config of the network, of stock MMSeg')
+    add('checkpoint', help='its checkpoint')
+    add('--images', required=True, help='folder of new images')
+    add('--masks', required=True, help='folder of their masks, of equal names')
+    add(
+        '--classes',
+        required=True,
+        nargs='+',
+        type=class_value,
+        metavar='NAME=VALUE',
+        help='new classes, and their values in the masks',
+    )
+    add(
+        '--unlabeled',
+        '--unlabelled',
+        nargs='+',
+        type=int,
+        default=[0],
+        metavar='VALUE',
+        help='pixels that are none of the new classes (default: 0)',
+    )
+    add(
+        '--void',
+        nargs='+',
+        type=int,
+        default=[255],
+        metavar='VALUE',
+        help='pixels that are ignored (default: 255)',
+    )
+    add('--method', default='rbc', help='rbc, plop, mib, ilt, lwf or ft')
+    add(
+        '--val-config',
+        help='config whose val_dataloader has the images to evaluate on; the '
+        'config of the network by default',
+    )
+    add(
+        '--val-split',
+        type=float,
+        default=0.1,
+        help='share of the new images to hold out (default: %(default)s)',
+    )
+    add('--work-dir', help='work_dirs/<config>+<new classes> by default')
+    add('--epochs', type=int, default=30, help='default: %(default)s')
+    add('--batch-size', type=int, default=8, help='default: %(default)s')
+    add('--lr', type=float, help='a tenth of that in the config by default')
+    add('--seed', type=int, default=0, help='default: %(default)s')
+    add(
+        '--resume',
+        action='store_true',
+        help='continue from the last checkpoint',
+    )
+    add('--dry-run', action='store_true', help='only say what would happen')
+    add(
+        '--cfg-options',
+        nargs='+',
+        action=DictAction,
+        metavar='KEY=VALUE',
+        help='more settings, such as recipe.relative_pod=0.3',
+    )
+    return parser.parse_args()
+
+
+def class_value(text: str) -> tuple[str, int]:
+    """Return name and value of a new class."""
+    name, _, value = text.rpartition('=')
+    if not name or not value.isdigit() or int(value) > 254:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no new class: expected NAME=VALUE with a value from '
+            '0 to 254, such as bicyclist=1'
+        )
+    return name, int(value)
+
+
+def main() -> None:
+    """Run the command line."""
+    args = vars(parse_args())
+    # Not above: --help answers without torch.
+    from mmseg_rbc.apis import add_classes, added_work_dir
+    from mmseg_rbc.engine.launch import processes
+    from mmseg_rbc.reporting.tables import summary_table
+    from mmseg_rbc.runs import WorkDir
+    from mmseg_rbc.utils.errors import plain_errors, stoppable
+    from mmseg_rbc.utils.faults import explained_faults
+
+    classes, options = dict(args.pop('classes')), args.pop('cfg_options')
+    work_dir = args.pop('work_dir') or added_work_dir(args['config'], classes)
+    how_far = WorkDir(work_dir).how_far
+    with plain_errors(), explained_faults(how_far), stoppable(how_far):
+        with processes('none', 0, {}):
+            added = add_classes(
+                **args, classes=classes, work_dir=work_dir, options=options
+            )
+    if added.results:
+        print(summary_table(added.results))
+        print(f'results: {added.work_dir}')
+        print(f'for stock MMSeg: {added.config} {added.checkpoint}')
+
+
+if __name__ == '__main__':
+    main()
