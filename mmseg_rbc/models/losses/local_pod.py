@@ -14,6 +14,8 @@ from mmseg_rbc.models.outputs import Outputs
 
 # Norm of the squares of features that are 0 but for rounding.
 SILENT = 1e-12
+# Values of the maps that are squared and pooled at once: 1 MB.
+CHUNK = 2**18
 
 
 def local_pod_embedding(
@@ -33,15 +35,33 @@ def local_pod_embedding(
         ``(B, D)``: all means side by side.
     """
     height, width = feature.shape[-2:]
+    scales = [s for s in scales if s <= min(height, width)]
+    finest = max(scales)
+    # Where coarser cells consist of finer ones so do their means, and only
+    # the finest are taken from the map.
+    nested = height % finest == width % finest == 0
+    nested = nested and not any(finest % s for s in scales)
+    means = _cell_means(feature, finest) if nested else None
     parts = []
     for s in scales:
-        kh, kw = height // s, width // s
-        if not (kh and kw):
-            continue
-        cells = feature[..., : s * kh, : s * kw].unflatten(-1, (s, kw))
-        cells = cells.unflatten(-3, (s, kh))
-        parts += [cells.mean(-1).flatten(1), cells.mean(-3).flatten(1)]
+        of_width, of_height = means or _cell_means(feature, s)
+        if means:
+            of_width = of_width.unflatten(-1, (s, -1)).mean(-1)
+            of_height = of_height.unflatten(-2, (s, -1)).mean(-2)
+        parts += [of_width.flatten(1), of_height.flatten(1)]
     return torch.cat(parts, dim=1)
+
+
+def _cell_means(feature: Tensor, scale: int) -> tuple[Tensor, Tensor]:
+    """Return the means of s x s cells over their width and their height.
+
+    Returns:
+        ``(B, C, h, s)`` and ``(B, C, s, w)``.
+    """
+    kh, kw = (side // scale for side in feature.shape[-2:])
+    cells = feature[..., : scale * kh, : scale * kw]
+    of_width = cells.unflatten(-1, (scale, kw)).mean(-1)
+    return of_width, cells.unflatten(-2, (scale, kh)).mean(-2)
 
 
 def local_pod_distance(
@@ -59,8 +79,10 @@ def local_pod_distance(
             the map nor on the scale of the features. An image on which the
             teacher's layer is silent has no such scale and counts as 0.
     """
-    # Image by image: squares of the whole batch take its memory thrice.
-    pairs = zip(student.split(1), teacher.split(1))
+    # A few images at a time, of large maps one: squares of the whole batch
+    # take its memory thrice.
+    count = max(1, CHUNK // student[0].numel())
+    pairs = zip(student.split(count), teacher.split(count))
     return torch.cat([_distance(a, b, relative) for a, b in pairs]).mean()
 
 
