@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from mmseg_rbc.models.outputs import Outputs
 
+from .cross_entropy import log_sum_exp
 from .pixel_mean import pixel_mean
 
 
@@ -56,7 +57,7 @@ def folded_log_probs(logits: Tensor, num_old: int) -> Tensor:
     """
     log_probs = logits.float().log_softmax(1)
     old, new = log_probs[:, :num_old], log_probs[:, num_old:]
-    background = torch.cat([old[:, :1], new], dim=1).logsumexp(1, keepdim=True)
+    background = log_sum_exp(torch.cat([old[:, :1], new], dim=1))
     return torch.cat([background, old[:, 1:]], dim=1)
 
 
