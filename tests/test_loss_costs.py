@@ -42,7 +42,7 @@ WAITING = {
 def test_memory_is_half_of_the_logits(name, classes):
     """Of 8 images, or 4 duplets; before, RBC took 5 and MiB 8 times it."""
     case = Case(name, *classes, images=8, size=128)
-    assert 0.1 < case.peak('all') <= 0.5
+    assert 0.05 < case.peak('all') <= 0.5
 
 
 class NoWaiting(TorchDispatchMode):

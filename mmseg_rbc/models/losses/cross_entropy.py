@@ -35,15 +35,6 @@ def pixel_cross_entropy(
     return _weighted_mean(loss, weight)
 
 
-def log_sum_exp(logits: Tensor) -> Tensor:
-    """Return ``logsumexp(1, keepdim=True)``, twice as fast on a CPU.
-
-    From ``log_softmax``, of which torch has fused kernels:
-    ``log p_0 = z_0 - log(e^z_0 + e^z_1 + ...)``.
-    """
-    return logits[:, :1] - logits.log_softmax(1)[:, :1]
-
-
 def unbiased_cross_entropy(
     logits: Tensor,
     target: Tensor,
@@ -56,18 +47,14 @@ def unbiased_cross_entropy(
     is background, it is :func:`pixel_cross_entropy`, whose arguments and
     mean it shares.
     """
-    log_probs = logits.float().log_softmax(1)
-    num_old = max(num_old, 1)
-    background = log_sum_exp(log_probs[:, :num_old])
-    log_probs = torch.cat([background, log_probs[:, num_old:]], dim=1)
-    shifted = (target - num_old + 1).clamp(min=0)
-    loss = F.nll_loss(
-        log_probs,
-        target.where(target == IGNORE_INDEX, shifted),
-        ignore_index=IGNORE_INDEX,
-        reduction='none',
-    )
-    return _weighted_mean(loss, weight)
+    logits, num_old = logits.float(), max(num_old, 1)
+    is_old, valid = target < num_old, target != IGNORE_INDEX
+    labels = target.masked_fill(is_old | ~valid, 0)[:, None]
+    loss = -logits.log_softmax(1).gather(1, labels)[:, 0]
+    # log p_0 among the old classes is log p_0 - log(p_0 + ... + p_{O-1}).
+    among_old = logits[:, :num_old].log_softmax(1)[:, 0]
+    loss = loss + among_old.where(is_old, 0)
+    return _weighted_mean(loss * valid, weight)
 
 
 def one_vs_rest_cross_entropy(
