@@ -12,14 +12,13 @@ from model_cases import OLD, SEEN, network, trained_network
 from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(REPO / 'benchmarks'))
-from losses import (  # noqa: E402
-    CLASSES,
+from cases import (  # noqa: E402
     METHODS,
-    Case,
     make_target,
     method_config,
     number_of_views,
 )
+from losses import CLASSES, Case  # noqa: E402
 
 sys.path.pop(0)
 # Joint has one step.
