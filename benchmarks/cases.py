@@ -22,7 +22,7 @@ from mmseg_rbc.models.regularizers import ImportanceState
 BASE = Path(__file__).parents[1] / 'configs/_base_'
 METHODS = BASE / 'methods'
 # One row of a table each; the others are ablations of RBC.
-NAMES = 'ft pi ewc rw lwf lwf-mc ilt mib plop rbc'.split()
+NAMES = ['ft', 'pi', 'ewc', 'rw', 'lwf', 'lwf-mc', 'ilt', 'mib', 'plop', 'rbc']
 NETWORKS = ('mv2', 'r50')
 NUM_OLD, NUM_SEEN = 16, 21
 
