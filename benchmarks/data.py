@@ -1,23 +1,24 @@
-"""Measure the data side: remapping, duplets and the scan of masks.
+"""The data side: duplets, remapping and the class index."""
 
-Every figure is a ratio of two times taken in turns in this process.
-"""
+from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from glob import glob
 
 import cv2
 import numpy as np
+from measure import Figure, in_turns, ratio
 from mmengine.dataset import pseudo_collate
-from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS, MODELS
 
-import mmseg_rbc  # noqa: F401
-from mmseg_rbc.datasets.class_index import load_class_index
+from mmseg_rbc.datasets.class_index import (
+    load_class_index,
+    shipped_class_index,
+    shipped_names,
+)
 from mmseg_rbc.datasets.shapes import CLASSES, make_shapes
 from mmseg_rbc.datasets.transforms.loading import label_table
 from mmseg_rbc.tasks import Task
@@ -26,22 +27,18 @@ SIZE = 512
 BATCH = 12
 
 
-def compare(
-    first: Callable[[], object], second: Callable[[], object], repeats: int
-) -> tuple[float, float]:
-    """Return the median times of two functions, called in turns."""
-    times: list[list[float]] = [[], []]
-    for _ in range(repeats + 2):
-        for function, row in zip((first, second), times):
-            start = time.perf_counter()
-            function()
-            row.append(time.perf_counter() - start)
-    # The first two rounds warm up caches and the allocator.
-    a, b = (float(np.median(row[2:])) for row in times)
-    return a, b
+def data_figures(quick: bool) -> Iterator[Figure]:
+    """Measure remapping, pipelines and class index."""
+    yield remap_figure()
+    with tempfile.TemporaryDirectory() as root:
+        # As large as the photographs of VOC.
+        make_shapes(root, 60 if quick else 240, 0, (375, 500))
+        yield from pipeline_figures(root, 5 if quick else 15)
+        masks = os.path.join(root, 'SegmentationClassAug', '*.png')
+        yield from index_figures(sorted(glob(masks)))
 
 
-def benchmark_remap() -> str:
+def remap_figure() -> Figure:
     """Compare the table with a mapping of every pixel in Python."""
     label_map = Task.parse('15-1', 21).train_label_map(1)
     mask = np.random.default_rng(0).integers(0, 21, (SIZE, SIZE), np.uint8)
@@ -54,11 +51,9 @@ def benchmark_remap() -> str:
         return np.array(mapped, np.uint8).reshape(mask.shape)
 
     assert np.array_equal(by_table(), by_pixel())
-    table, pixel = compare(by_table, by_pixel, 9)
-    return (
-        f'remap {SIZE}x{SIZE}: table {table * 1e3:.3f} ms, pixel by pixel '
-        f'{pixel * 1e3:.1f} ms, ratio 1/{pixel / table:.0f}'
-    )
+    times = in_turns(dict(table=by_table, pixel=by_pixel), 9, 2)
+    what = 'label remap: pixel by pixel / table'
+    return ratio('data', what, times['pixel'], times['table'])
 
 
 def build_dataset(root: str, transforms: Sequence[dict]):
@@ -86,8 +81,8 @@ def build_dataset(root: str, transforms: Sequence[dict]):
     )
 
 
-def benchmark_duplets(root: str, repeats: int) -> str:
-    """Compare the time of a batch with and without its erased views."""
+def pipeline_figures(root: str, repeats: int) -> Iterator[Figure]:
+    """Compare images a second with and without their erased views."""
     preprocess = MODELS.build(
         dict(
             type='DupletDataPreProcessor',
@@ -97,74 +92,43 @@ def benchmark_duplets(root: str, repeats: int) -> str:
             size=(SIZE, SIZE),
         )
     )
-    plain = build_dataset(root, [])
-    duplets = build_dataset(root, [dict(type='NewClassErase')])
 
-    def load(dataset) -> Callable[[], object]:
+    def load(dataset, prepare: bool) -> Callable[[], object]:
         def batch() -> object:
             items = [dataset[i % len(dataset)] for i in range(BATCH)]
-            return preprocess(pseudo_collate(items), True)
+            return prepare and preprocess(pseudo_collate(items), True)
 
         return batch
 
-    a, b = compare(load(plain), load(duplets), repeats)
-    return (
-        f'batch of {BATCH} at {SIZE}x{SIZE}: plain {a * 1e3:.1f} ms, duplets '
-        f'{b * 1e3:.1f} ms, ratio {b / a:.2f}'
+    plain = build_dataset(root, [])
+    duplets = build_dataset(root, [dict(type='NewClassErase')])
+    functions = dict(
+        plain=load(plain, False),
+        duplets=load(duplets, False),
+        plain_batch=load(plain, True),
+        duplet_batch=load(duplets, True),
     )
+    times = in_turns(functions, repeats)
+    speed = BATCH / np.median(times['plain'])
+    yield Figure('data', f'plain pipeline, {SIZE} px', speed, unit='images/s')
+    what = 'images a second of the duplet pipeline / the plain one'
+    yield ratio('data', what, times['plain'], times['duplets'], '>= 0.85')
+    what = 'the same with the preprocessor, which then has twice the images'
+    yield ratio('data', what, times['plain_batch'], times['duplet_batch'])
 
 
-def benchmark_scan(masks: Sequence[str]) -> str:
-    """Compare a scan with reading its cache, from one and two workers."""
-    lines, indices = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        links = [os.path.join(folder, os.path.basename(m)) for m in masks]
-        for mask, link in zip(masks, links):
-            os.symlink(os.path.abspath(mask), link)
-        for workers in (1, 2):
-            start = time.perf_counter()
-            scanned = load_class_index(links, workers)
-            middle = time.perf_counter()
-            cached = load_class_index(links, workers)
-            end = time.perf_counter()
-            assert np.array_equal(scanned, cached)
-            indices.append(scanned)
-            scan, cache = middle - start, end - middle
-            lines.append(
-                f'{len(masks)} masks, {workers} worker(s): scan {scan:.2f} s, '
-                f'cache {cache:.3f} s, ratio {scan / cache:.1f}'
-            )
-            for file in glob(os.path.join(folder, '.mmseg_rbc', '*')):
-                os.remove(file)
-    assert np.array_equal(indices[0], indices[1])
-    return '\n'.join(lines)
+def index_figures(masks: Sequence[str]) -> Iterator[Figure]:
+    """Compare a scan of masks with its cache and with the shipped index."""
 
+    def seconds(function: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        function()
+        return time.perf_counter() - start
 
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        '--masks', help='folder of masks to scan; synthetic ones by default'
-    )
-    parser.add_argument(
-        '--repeats', type=int, default=20, help='batches to time'
-    )
-    args = parser.parse_args()
-    init_default_scope('mmseg')
-    with tempfile.TemporaryDirectory() as root:
-        # As large as the photographs of VOC.
-        make_shapes(root, 120, 0, (375, 500))
-        folder = args.masks or os.path.join(root, 'SegmentationClassAug')
-        lines = [
-            benchmark_remap(),
-            benchmark_duplets(root, args.repeats),
-            benchmark_scan(sorted(glob(os.path.join(folder, '*.png')))),
-        ]
-    print('', *lines, sep='\n')
-
-
-if __name__ == '__main__':
-    main()
+    names = shipped_names('trainaug')
+    cold = seconds(lambda: load_class_index(masks, 1)) / len(masks)
+    cached = seconds(lambda: load_class_index(masks, 1)) / len(masks)
+    shipped = seconds(lambda: shipped_class_index(names)) / len(names)
+    for what, value in (('cached', cached), ('shipped', shipped)):
+        text = f'class index of a mask: cold scan / {what}'
+        yield Figure('data', text, cold / value)

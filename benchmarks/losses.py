@@ -1,4 +1,4 @@
-"""Measure what the losses of every method cost beyond the networks.
+"""What the losses of every method cost beyond the networks.
 
 Student and teacher have run: their outputs have the shapes of DeepLabV3 with
 ResNet-101 at output stride 16. Counted is what refined labels, criterion and
@@ -8,65 +8,20 @@ The gradient of the backbone's features is left out: it is of their size
 however a loss computes it.
 """
 
-import argparse
-import time
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+
 import torch
-from mmengine.config import Config
-from mmengine.registry import init_default_scope
+import torch.nn.functional as F
+from cases import NAMES, make_target, method_config, number_of_views
+from measure import Figure, in_turns, peak_memory, ratio
 from mmseg.registry import MODELS
 
-import mmseg_rbc  # noqa: F401
-from mmseg_rbc.engine.step_parts import NOT_OF_MODEL
 from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.models.outputs import Outputs
 
-METHODS = Path(__file__).parents[1] / 'configs/_base_/methods'
 CLASSES = ((20, 21), (101, 151))
-
-
-def parse_args() -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument('methods', nargs='*', help='all if left out')
-    parser.add_argument('--images', type=int, default=8, help='or views')
-    parser.add_argument('--size', type=int, default=128, help='of an image')
-    parser.add_argument('--repeats', type=int, default=3)
-    return parser.parse_args()
-
-
-def peak_memory(function: Callable[[], object]) -> int:
-    """Return the peak of what a function allocates, in bytes (CPU)."""
-    with torch.profiler.profile(profile_memory=True) as profile:
-        function()
-    events = profile.profiler.kineto_results.events()
-    changes = [
-        (event.start_ns(), event.nbytes())
-        for event in events
-        if event.name() == '[memory]'
-    ]
-    return int(max(np.cumsum([size for _, size in sorted(changes)])))
-
-
-def method_config(name: str) -> Config:
-    """Return the parts of a method that the segmentor has."""
-    method = Config.fromfile(METHODS / f'{name}.py').method
-    for key in NOT_OF_MODEL:
-        method.pop(key, None)
-    return method
-
-
-def number_of_views(name: str) -> int:
-    """Return 2 if a method has duplets."""
-    erase = Config.fromfile(METHODS / f'{name}.py').method.get('erase')
-    return 2 if erase else 1
 
 
 def build_model(
@@ -106,17 +61,6 @@ def make_outputs(
         size=(size, size),
         num_views=num_views,
     )
-
-
-def make_target(
-    images: int, size: int, num_views: int, num_old: int, num_seen: int
-) -> torch.Tensor:
-    """Return labels, half background and half new; that half is erased."""
-    target = torch.randint(num_old, num_seen, (images, size, size))
-    target[:, : size // 2] = 0
-    if num_views == 2:
-        target[images // 2 :, size // 2 :] = 255
-    return target
 
 
 class Case:
@@ -168,30 +112,29 @@ class Case:
         """Return the peak memory of a part in tensors of full-size logits."""
         return peak_memory(lambda: self.run(name)) / self.unit
 
-
-def timed(function: Callable[[], None], repeats: int) -> float:
-    """Return the least CPU time of some calls, in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
+    def plain(self) -> None:
+        """Run MMSeg's cross entropy of full-size logits, for comparison."""
+        logits = self.student.resize(self.student.small_logits)
+        F.cross_entropy(logits, self.target, ignore_index=255).backward(
+            inputs=[self.student.small_logits]
+        )
 
 
-def main() -> None:
-    """Run the command line."""
-    args = parse_args()
-    init_default_scope('mmseg')
-    names = args.methods or sorted(path.stem for path in METHODS.glob('*.py'))
+def loss_figures(quick: bool) -> Iterator[Figure]:
+    """Measure memory of every part of a method, and the time of all."""
     for num_old, num_seen in CLASSES:
-        print(f'{num_seen} classes, {num_old} of them old')
-        for name in names:
-            case = Case(name, num_old, num_seen, args.images, args.size)
-            peaks = ', '.join(f'{n} {case.peak(n):.3f}' for n in case.names)
-            seconds = timed(partial(case.run, 'all'), args.repeats)
-            print(f'  {name}: {peaks}; all in {1000 * seconds:.0f} ms')
-
-
-if __name__ == '__main__':
-    main()
+        for name in NAMES:
+            case = Case(name, num_old, num_seen, 8, 128)
+            what = f'{name}, {num_seen} classes'
+            for part in case.names if not quick else ('all',):
+                limit = '<= 0.5' if part == 'all' else ''
+                yield Figure(
+                    'losses',
+                    f'{what}: memory of {part} / full-size logits',
+                    case.peak(part),
+                    limit=limit,
+                )
+            functions = dict(all=lambda c=case: c.run('all'), ce=case.plain)
+            times = in_turns(functions, 3 if quick else 7)
+            text = f'{what}: time of all losses / plain cross entropy'
+            yield ratio('losses', text, times['all'], times['ce'])

@@ -12,14 +12,13 @@ from model_cases import OLD, SEEN, network, trained_network
 from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, str(REPO / 'benchmarks'))
-from losses import (  # noqa: E402
-    CLASSES,
+from cases import (  # noqa: E402
     METHODS,
-    Case,
     make_target,
     method_config,
     number_of_views,
 )
+from losses import CLASSES, Case  # noqa: E402
 
 sys.path.pop(0)
 # Joint has one step; fusion, memory and warm starts are none of their cost.
@@ -47,7 +46,7 @@ WAITING = {
 def test_memory_is_half_of_the_logits(name, classes):
     """Of 8 images, or 4 duplets; before, RBC took 5 and MiB 8 times it."""
     case = Case(name, *classes, images=8, size=128)
-    assert 0.1 < case.peak('all') <= 0.5
+    assert 0.05 < case.peak('all') <= 0.5
 
 
 class NoWaiting(TorchDispatchMode):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from mmseg.models import EncoderDecoder
 from mmseg.models.utils import resize
 from torch import Tensor
 
 from .heads import run_heads
+
+# Values of a band of logits on a CPU: 1 MB.
+BAND = 2**18
 
 
 @dataclass
@@ -70,7 +74,38 @@ class Outputs:
 
         A loop over images needs no full-size tensor of the whole batch.
         """
-        return self.resize(self.small_logits[index : index + 1].float())[0]
+        small = self.small_logits[index : index + 1].float()
+        return self.rows(self.widen(small), slice(0, self.size[0]))[0]
+
+    def widen(self, small: Tensor) -> Tensor:
+        """Resize ``(1, K, h, w)`` float32 logits to ``(1, K, h, W)``."""
+        width = small.shape[-1]
+        if width == self.size[1]:
+            return small
+        matrix = resize_matrix(
+            width, self.size[1], self.align_corners, small.device
+        )
+        with torch.autocast(small.device.type, enabled=False):
+            return small @ matrix.T
+
+    def rows(self, wide: Tensor, rows: slice) -> Tensor:
+        """Return some rows, ``(1, K, r, W)``, of full-size logits.
+
+        Args:
+            wide: ``(1, K, h, W)``, what :meth:`widen` returned.
+            rows: Of the ``H``.
+        """
+        small, height = wide.shape[-2], self.size[0]
+        if small == height:
+            return wide[..., rows, :]
+        matrix = resize_matrix(small, height, self.align_corners, wide.device)
+        # Only the rows that these are interpolated from, and some more.
+        first, last = 0, small
+        if small < height:
+            first = max(0, rows.start * small // height - 2)
+            last = min(small, -(-rows.stop * small // height) + 2)
+        with torch.autocast(wide.device.type, enabled=False):
+            return matrix[rows, first:last] @ wide[..., first:last, :]
 
     def resize(self, logits: Tensor) -> Tensor:
         """Resize a map to the size of the input."""
@@ -82,14 +117,45 @@ class Outputs:
             warning=False,
         )
 
+    def bands(self) -> list[slice]:
+        """Cut the rows of an image into bands, for what sees single pixels.
 
-def row_bands(height: int, count: int = 4) -> list[slice]:
-    """Cut the rows of an image into bands, for what looks at single pixels.
+        Temporary tensors of the size of the logits then cost a part of it.
+        On a CPU a band fits into its cache; a GPU likes few large ones.
+        """
+        height, width = self.size
+        small = self.small_logits
+        values = small.shape[1] * height * width
+        count = -(-values // BAND) if small.device.type == 'cpu' else 4
+        rows = -(-height // count)
+        return [
+            slice(top, min(top + rows, height))
+            for top in range(0, height, rows)
+        ]
 
-    Temporary tensors of the size of the logits then cost a part of it.
+
+@lru_cache(maxsize=64)
+@torch.inference_mode(False)
+@torch.no_grad()
+def resize_matrix(
+    size: int, target: int, align_corners: bool, device: torch.device
+) -> Tensor:
+    """Return the ``(target, size)`` matrix that resizes a column.
+
+    Bilinear resizing is linear and separable. As two products of matrices it
+    is exact to rounding, several times as fast on a CPU as torch's own
+    operator and its gradient, always adds up in the same order on a GPU (the
+    operator's gradient does not), and can make some rows only.
     """
-    rows = -(-height // count)
-    return [slice(top, top + rows) for top in range(0, height, rows)]
+    columns = torch.eye(size, device=device)[None, None]
+    resized = resize(
+        columns,
+        size=(target, size),
+        mode='bilinear',
+        align_corners=align_corners,
+        warning=False,
+    )
+    return resized[0, 0]
 
 
 def run_network(

@@ -49,19 +49,15 @@ def unbiased_cross_entropy(
     mean it shares. With ``keep_labels`` a label from 1 to O - 1, which images
     in memory have, means that class alone.
     """
-    log_probs = logits.float().log_softmax(1)
-    num_old = max(num_old, 1)
-    background = log_probs[:, :num_old].logsumexp(1, keepdim=True)
+    logits, num_old = logits.float(), max(num_old, 1)
     merged = 1 if keep_labels else num_old
-    log_probs = torch.cat([background, log_probs[:, merged:]], dim=1)
-    shifted = (target - merged + 1).clamp(min=0)
-    loss = F.nll_loss(
-        log_probs,
-        target.where(target == IGNORE_INDEX, shifted),
-        ignore_index=IGNORE_INDEX,
-        reduction='none',
-    )
-    return _weighted_mean(loss, weight)
+    is_old, valid = target < merged, target != IGNORE_INDEX
+    labels = target.masked_fill(is_old | ~valid, 0)[:, None]
+    loss = -logits.log_softmax(1).gather(1, labels)[:, 0]
+    # log p_0 among the old classes is log p_0 - log(p_0 + ... + p_{O-1}).
+    among_old = logits[:, :num_old].log_softmax(1)[:, 0]
+    loss = loss + among_old.where(is_old, 0)
+    return _weighted_mean(loss * valid, weight)
 
 
 def one_vs_rest_cross_entropy(

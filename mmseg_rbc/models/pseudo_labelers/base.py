@@ -7,8 +7,25 @@ from abc import ABCMeta, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from mmseg_rbc.models.outputs import Outputs, row_bands
+from mmseg_rbc.models.outputs import Outputs
 from mmseg_rbc.tasks import IGNORE_INDEX
+
+
+def first_largest(logits: Tensor) -> Tensor:
+    """Return ``logits.argmax(0)``, several times as fast on a CPU.
+
+    Args:
+        logits: ``(O, ...)``, of at most 255 classes.
+    """
+    shape = (-1, *[1] * (logits.dim() - 1))
+    # The first class has the highest rank, so it wins a tie.
+    ranks = torch.arange(
+        len(logits), 0, -1, dtype=torch.uint8, device=logits.device
+    )
+    is_largest = logits == logits.amax(0)
+    rank = (is_largest * ranks.view(shape)).amax(0)
+    # Where no value equals the largest one, it is NaN.
+    return len(logits) - rank.long().clamp_(min=1)
 
 
 class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
@@ -60,10 +77,11 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
         refined = target.masked_fill(background, IGNORE_INDEX)
         accepted = background.clone()
         for i, (labels, mask) in enumerate(zip(refined, accepted)):
-            logits = teacher.image_logits(i)
-            for rows in row_bands(len(labels)):
-                classes = logits[:, rows].argmax(0)
-                mask[rows] &= self.accept(logits[:, rows], classes, num_seen)
+            wide = teacher.widen(teacher.small_logits[i : i + 1].float())
+            for rows in teacher.bands():
+                logits = teacher.rows(wide, rows)[0]
+                classes = first_largest(logits)
+                mask[rows] &= self.accept(logits, classes, num_seen)
                 labels[rows] = classes.where(mask[rows], labels[rows])
         beta = accepted.sum((1, 2)) / background.sum((1, 2)).clamp(min=1)
         return refined, beta if self.adaptive else torch.ones_like(beta)

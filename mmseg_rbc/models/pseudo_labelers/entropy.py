@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mmseg_rbc.models.outputs import Outputs, run_network
 
-from .base import BasePseudoLabeler
+from .base import BasePseudoLabeler, first_largest
 from .thresholds import (
     HistogramThresholds,
     MedianThresholds,
@@ -40,12 +40,17 @@ def normalized_entropy(logits: Tensor, num_seen: int) -> Tensor:
         The shape of ``logits`` without its first dimension, not negative.
     """
     num_old = len(logits)
-    p = logits.float().softmax(0)
     scale = num_old * math.log(num_old) * math.log(num_seen)
+    # With z relative to its maximum and p = e^z / s, -sum p ln p is
+    # ln s - sum e^z z / s: one exponential and no logarithm of each value.
+    # The 1e-8 of the published code changes less than rounding.
+    z = logits.float() - logits.amax(0).float()
+    exp = z.exp()
+    total = exp.sum(0)
+    entropy = total.log() - exp.mul_(z).sum(0) / total
     # Adding 0 turns -0.0 into 0.0: the median sorts values by their bits,
     # and those of -0.0 are the largest of all.
-    total = (p + 1e-8).log_().mul_(p).sum(0)
-    return -total.div_(scale).clamp_(max=0) + 0.0
+    return entropy.div_(scale).clamp_(min=0) + 0.0
 
 
 @MODELS.register_module()
@@ -112,9 +117,8 @@ class EntropyPseudoLabeler(BasePseudoLabeler):
                 for i, label in enumerate(labels):
                     logits, background = outputs.image_logits(i), label == 0
                     entropy = normalized_entropy(logits, num_seen)
-                    estimator.update(
-                        entropy[background], logits.argmax(0)[background]
-                    )
+                    classes = first_largest(logits)
+                    estimator.update(entropy[background], classes[background])
             estimator.end_pass()
         return estimator.thresholds()
 
