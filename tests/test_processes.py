@@ -202,13 +202,13 @@ def test_importance_does_not_depend_on_the_processes(forked):
         torch.load(forked[0] / name / 'step_0/importance.pth')['tensors']
         for name in ('rw_1', 'rw_3')
     )
-    assert one.keys() == three.keys() and len(one) > 5
+    assert one.keys() == three.keys()
+    assert sum(bool(part['score'].max() > 0) for part in one.values()) > 5
     for name, tensors in one.items():
         assert tensors.keys() == {'fisher', 'score'}
         for kind, expected in tensors.items():
-            assert expected.max() > 0
             torch.testing.assert_close(
                 *(three[name][kind], expected),
-                rtol=1e-3,
+                rtol=0,
                 atol=1e-3 * expected.max().item(),
             )
