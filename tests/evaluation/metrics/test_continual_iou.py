@@ -107,3 +107,15 @@ def test_file_says_where_it_comes_from(tmp_path):
     _, report = evaluate(tmp_path)
     known = {key: report[key] for key in environment()}
     assert known == environment()
+
+
+def test_what_is_not_learned_yet_is_no_class(tmp_path, monkeypatch):
+    """One mean of old classes in all steps: of "a" alone."""
+    classes = ('not learned yet', 'a', 'b', 'c')
+    monkeypatch.setitem(META, 'classes', classes)
+    metrics, report = evaluate(tmp_path)
+    assert report['IoU']['not learned yet'] is None
+    assert report['mIoU']['old'] == pytest.approx(EXPECTED['a'])
+    assert report['mIoU'] == report['mIoU_without_background']
+    assert metrics['mIoU_old'] == round(EXPECTED['a'], 2)
+    assert 'IoU.not learned yet' not in metrics
