@@ -96,7 +96,7 @@ def _quiet() -> Iterator[None]:
 
 def _samples(cfg: Config, phase: str, number: int = 1) -> list[dict]:
     """Return the first samples of a phase, with its transforms."""
-    config = copy.deepcopy(cfg[f'{phase}_dataloader'].dataset)
+    config = _without_memory(copy.deepcopy(cfg[f'{phase}_dataloader'].dataset))
     for part in base_datasets(config):
         part['serialize_data'] = False
     dataset = DATASETS.build(config)
@@ -107,6 +107,15 @@ def _samples(cfg: Config, phase: str, number: int = 1) -> list[dict]:
     for sample in samples:
         _check_sample(sample, phase)
     return samples
+
+
+def _without_memory(config: Any) -> Any:
+    """Leave out the images in memory: the step that writes it is to come."""
+    if config.get('type') == 'MemoryDataset':
+        return config['dataset']
+    if isinstance(config.get('dataset'), Mapping):
+        config['dataset'] = _without_memory(config['dataset'])
+    return config
 
 
 def _check_sample(sample: Any, phase: str) -> None:

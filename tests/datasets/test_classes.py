@@ -3,11 +3,14 @@ import pytest
 from mmseg.datasets import PascalVOCDataset
 
 from mmseg_rbc.datasets.classes import (
+    by_class,
     check_label_values,
     class_colors,
     class_names,
     make_palette,
+    map_values,
     unknown_label_sentence,
+    values_of,
 )
 
 
@@ -77,3 +80,36 @@ def test_sentence_about_unknown_values():
 def test_classes_that_are_no_names(classes):
     with pytest.raises(ValueError, match='^metainfo.classes is .* of names, '):
         class_names(classes)
+
+
+NAMES = ['not learned yet', 'sky', 'tree', 'car']
+PLACES = {0: 1, 1: 2, 2: 3}
+
+
+def test_values_of_classes():
+    """A class that is named has only its values; others keep their place."""
+    assert map_values(NAMES, PLACES, {}, []) == PLACES
+    found = map_values(NAMES, PLACES, {7: 'car', '8': 'car'}, [2, 11])
+    assert found == {0: 1, 1: 2, 7: 3, 8: 3}
+    found = map_values(NAMES, PLACES, {0: NAMES[0], 5: 'sky'}, [])
+    assert found == {0: 0, 1: 2, 2: 3, 5: 1}
+    assert values_of([0, 3, 1], {9: 3, 4: 3, 5: 1}) == [255, 4, 5]
+    by_value = np.zeros((2, 256), bool)
+    by_value[0, [7, 255]] = by_value[1, 8] = True
+    found = by_class(by_value, {7: 3, 8: 3, 0: 1}, 4)
+    assert found.tolist() == [[False] * 3 + [True]] * 2
+
+
+@pytest.mark.parametrize(
+    'label_map, ignored, sentence',
+    [
+        ({7: 'cra'}, [], "names the class 'cra' for value 7.*mean 'car'"),
+        ({300: 'car'}, [], 'label_map names the value 300, expected whole'),
+        ({}, [255], 'ignore_values names the value 255, expected whole'),
+        ({}, [1], "value 1 is in ignore_values, but it is class 'tree' too"),
+        ({1: 'car'}, [], "no value of the masks is class 'tree'"),
+    ],
+)
+def test_values_that_do_not_fit(label_map, ignored, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        map_values(NAMES, PLACES, label_map, ignored)

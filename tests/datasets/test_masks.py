@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from mmseg_rbc.datasets.class_index import mask_labels
-from mmseg_rbc.datasets.masks import open_mask
+from mmseg_rbc.datasets.masks import check_palette, open_mask, read_mask
 
 VALUES = np.array([[0, 15, 20], [255, 1, 0]], np.uint8)
 
@@ -81,3 +81,36 @@ def test_truncated_mask_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ValueError, match=r'cut\.png cannot be decoded'):
         mask_labels(str(path))
+
+
+def test_colors_are_label_values(tmp_path):
+    """Of RGB masks, and of palette masks by the colors they show."""
+    palette = [[0, 0, 0], [128, 64, 128], [0, 0, 1]]
+    values = np.array([[0, 1, 2], [2, 1, 1]])
+    colors = np.array(palette, np.uint8)[values]
+    path = str(tmp_path / 'rgb.png')
+    image = Image.fromarray(colors)
+    image.save(path)
+    assert read_mask(path, path, palette).tolist() == values.tolist()
+    assert mask_labels(path, palette).nonzero()[0].tolist() == [0, 1, 2]
+    image.quantize(8).save(path)
+    assert read_mask(path, path, palette).tolist() == values.tolist()
+    with pytest.raises(ValueError, match=r'holds the color \(128, 64, 128\),'):
+        read_mask(path, path, [palette[0], palette[2]])
+    image.save(path)
+    with pytest.raises(ValueError, match='pixels of kind RGB.*mask_palette'):
+        read_mask(path, path)
+
+
+@pytest.mark.parametrize(
+    'palette, sentence',
+    [
+        ([[0, 0]], 'expected a list of at most 255 colors'),
+        ([[0, 0, 256]], 'expected a list of at most 255 colors'),
+        ([[1, 2, 3], [1, 2, 3]], 'mask_palette has a color twice'),
+    ],
+)
+def test_palette_that_is_none(palette, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_palette(palette)
+    check_palette(None)

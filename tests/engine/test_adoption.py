@@ -19,7 +19,8 @@ def make_run(tiny_config):
 
 
 def adopt(source: str, target: StepDir, run: RunConfig) -> None:
-    adopt_step_0(source, target, run, check_steps(run.steps('work')))
+    network, *_ = check_steps(run.steps('work'))
+    adopt_step_0(source, target, run, network.state_dict())
 
 
 @pytest.mark.parametrize('name', ['', 'step_0/final.pth'])

@@ -5,9 +5,11 @@ from helpers import CONFIGS
 from mmengine.config import Config
 
 from mmseg_rbc.datasets.shapes import CLASSES
+from mmseg_rbc.engine import step_config
 from mmseg_rbc.engine.config_parts import (
     check_parts,
     config_classes,
+    continual_type,
     method_types,
 )
 
@@ -175,10 +177,10 @@ def test_missing_task():
 
 
 def test_data_that_is_not_continual():
-    cfg = load(**{'train_dataloader.dataset.type': 'PascalVOCDataset'})
+    cfg = load(**{'train_dataloader.dataset.type': 'LoveDADataset'})
     with pytest.raises(
         ValueError,
-        match="dataset.type='PascalVOCDataset' is not continual: use .*Mixin",
+        match="dataset.type='LoveDADataset' is not continual: use .*Mixin",
     ):
         check_parts(cfg)
     cfg = load(**{'train_dataloader.dataset.type': 'ContinualVOC'})
@@ -186,16 +188,33 @@ def test_data_that_is_not_continual():
         check_parts(cfg)
 
 
+@pytest.mark.parametrize(
+    'stock, ours',
+    [
+        ('PascalVOCDataset', 'ContinualVOCDataset'),
+        ('CityscapesDataset', 'ContinualCityscapesDataset'),
+        ('BaseSegDataset', 'ContinualDataset'),
+        ('ContinualVOCDataset', 'ContinualVOCDataset'),
+    ],
+)
+def test_stock_data_is_made_continual(stock, ours):
+    assert continual_type(stock, 'here') == ours
+    cfg = load(**{'train_dataloader.dataset.type': stock})
+    if stock == 'PascalVOCDataset':
+        dataset = step_config(cfg, 1).train_dataloader.dataset.dataset
+        assert (dataset.type, dataset.step) == (ours, 1)
+
+
 def test_classes_of_the_training_data():
     assert config_classes(load(data='shapes')) == list(CLASSES)
     voc = config_classes(load())
     assert len(voc) == 21 and voc[:2] == ['background', 'aeroplane']
     cfg = load(**{'continual.metainfo': dict(classes=['sky', 'sea'])})
-    assert config_classes(cfg) == ['background', 'sky', 'sea']
+    assert config_classes(cfg) == ['not learned yet', 'sky', 'sea']
     # Inside a wrapper.
     inner = cfg.train_dataloader.dataset
     cfg.train_dataloader.dataset = dict(type='RepeatDataset', dataset=inner)
-    assert config_classes(cfg) == ['background', 'sky', 'sea']
+    assert config_classes(cfg) == ['not learned yet', 'sky', 'sea']
 
 
 def test_types_of_a_method():

@@ -6,7 +6,7 @@ from mmengine.config import Config
 
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.step_parts import continual_metrics
+from mmseg_rbc.engine.step_parts import continual_metrics, continual_pipeline
 
 
 def whole(method: str = 'ft') -> Config:
@@ -51,10 +51,10 @@ def test_segmentors_that_can_learn_step_by_step():
     cfg = whole()
     cfg.model.type = 'EncoderDecoder'
     assert step_config(cfg, 0).model.type == 'IncrementalEncoderDecoder'
-    cfg.model.type = 'CascadeEncoderDecoder'
+    cfg.model.type = 'DepthEstimator'
     with pytest.raises(
         ValueError,
-        match="model.type='CascadeEncoderDecoder' cannot learn step by step",
+        match="model.type='DepthEstimator' cannot learn step by step",
     ):
         step_config(cfg, 0)
     cfg.model.type = 'IncrementalEncoderDecodr'
@@ -70,9 +70,36 @@ def test_erasing_needs_its_packing():
     assert names[-2:] == ['NewClassErase', 'PackDupletInputs']
     base = step_config(cfg, 0).train_dataloader.dataset.dataset.pipeline
     assert 'NewClassErase' not in [t.type for t in base]
-    cfg.train_dataloader.dataset.pipeline[-1].type = 'PackSegInputs'
-    with pytest.raises(ValueError, match='pipeline ends with PackSegInputs'):
+    cfg.train_dataloader.dataset.pipeline.pop()
+    sentence = 'pipeline ends with RandomFlip, but its last transform must p'
+    with pytest.raises(ValueError, match=sentence):
         step_config(cfg, 1)
+
+
+def test_transforms_of_mmseg():
+    """Ours take their places; what would change the labels is refused."""
+    pipeline = [
+        dict(type='LoadAnnotations', imdecode_backend='pillow'),
+        dict(type='RandomFlip', prob=0.5),
+        dict(type='PackSegInputs', meta_keys=('img_path',)),
+    ]
+    assert continual_pipeline(pipeline, 'here') == [
+        dict(type='LoadContinualAnnotations', imdecode_backend='pillow'),
+        dict(type='RandomFlip', prob=0.5),
+        dict(type='PackDupletInputs', meta_keys=('img_path',)),
+    ]
+    pipeline[0]['reduce_zero_label'] = True
+    with pytest.raises(ValueError, match='^here: LoadAnnotations has reduce_'):
+        continual_pipeline(pipeline, 'here')
+
+
+def test_what_the_tools_of_mmseg_ask_for():
+    cfg = whole()
+    for key in ('test_pipeline', 'custom_imports'):
+        cfg.pop(key)
+    found = step_config(cfg, 0)
+    assert found.test_pipeline == found.test_dataloader.dataset.pipeline
+    assert found.custom_imports == dict(imports=['mmseg_rbc'])
 
 
 def test_metrics_of_any_evaluator():

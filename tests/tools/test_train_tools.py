@@ -64,3 +64,18 @@ def test_checkpoint_of_another_config(tiny_run, tiny_root, tmp_path):
     # A list of evaluators works as well.
     run_tool(*common)
     assert json.loads((tmp_path / 'metrics.json').read_text())['step'] == 1
+
+
+def test_check_only(tiny_root, tmp_path):
+    """One sentence for a mistake that only step 1 has; nothing is written."""
+    work_dir = tmp_path / 'run'
+    command = ['train.py', CONFIG, '--check', '--work-dir', work_dir]
+    command += ['--cfg-options', f'continual.data_root={tiny_root}']
+    out = run_tool(*command)
+    assert 'can be trained: all steps are checked' in out
+    loss = 'method.losses.kd.type=KnowledgeDistillationLoss'
+    wrong = 'method.pseudo_labeler.type=EntropyPseudoLabeler'
+    out = run_tool(*command, loss, wrong, 'custom_hooks=[]', expected=1)
+    lines = out.splitlines()
+    assert lines[-1].startswith('error: step 1 fails in a trial with two ima')
+    assert not work_dir.exists()

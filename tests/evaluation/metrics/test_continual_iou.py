@@ -118,3 +118,15 @@ def test_unlabeled_pixels_count_for_new_classes(tmp_path, num_old, iou):
     found = metric.evaluate(1)
     assert found['IoU.c'] == round(iou, 2)
     assert found['IoU.b'] == 100
+
+
+def test_what_is_not_learned_yet_is_no_class(tmp_path, monkeypatch):
+    """One mean of old classes in all steps: of "a" alone."""
+    classes = ('not learned yet', 'a', 'b', 'c')
+    monkeypatch.setitem(META, 'classes', classes)
+    metrics, report = evaluate(tmp_path)
+    assert report['IoU']['not learned yet'] is None
+    assert report['mIoU']['old'] == pytest.approx(EXPECTED['a'])
+    assert report['mIoU'] == report['mIoU_without_background']
+    assert metrics['mIoU_old'] == round(EXPECTED['a'], 2)
+    assert 'IoU.not learned yet' not in metrics
