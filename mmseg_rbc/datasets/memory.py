@@ -223,8 +223,8 @@ def with_memory(loader: ConfigDict, memory: str, share: float) -> ConfigDict:
     size = loader.get('batch_size', 1)
     if draws_of_step(size, share) == size:
         raise ValueError(
-            f'of a batch of {size} image(s) none would come from memory (share '
-            f'{share}): raise schedule.later.batch_size'
+            f'of a batch of {size} image(s) none would come from memory: '
+            'raise schedule.later.batch_size or method.memory.share'
         )
     dataset = dict(type='MemoryDataset', dataset=loader.dataset, memory=memory)
     sampler = dict(
