@@ -45,7 +45,7 @@ import mmseg_rbc  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 TRAIN = str(ROOT / 'tools/train.py')
-BASE = 'configs/{0}/{0}_fcn-tiny_shapes-15-1-overlapped.py'
+BASE = 'configs/*/{}_fcn-tiny_shapes-15-1-overlapped.py'
 CONFIG = """
 _base_ = {base!r}
 crop_size = (32, 32)
@@ -86,8 +86,8 @@ class Case:
         data = self.files / 'data'
         shutil.rmtree(folder, ignore_errors=True)
         write_data(data, 4)
-        base = str(ROOT / BASE.format(method))
-        self.config.write_text(CONFIG.format(base=base, data=str(data)))
+        (base,) = ROOT.glob(BASE.format(method))
+        self.config.write_text(CONFIG.format(base=str(base), data=str(data)))
 
     def start(self, hook: Callable[[str, tuple], None] | None = None) -> int:
         """Start a process that trains, and return its id.
@@ -127,9 +127,9 @@ class Case:
         for path in sorted(self.run.glob('step_*/*')):
             if path.suffix == '.json':
                 content = json.loads(path.read_text())
-                content = {
-                    k: v for k, v in content.items() if k not in UNCOMPARED
-                }
+                if isinstance(content, dict):
+                    for key in UNCOMPARED:
+                        content.pop(key, None)
             elif path.name in ('final.pth', 'importance.pth'):
                 content = torch.load(path, weights_only=True)
                 content.pop('meta', None)

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import logged, make_tiny_config, weights
+from helpers import (
+    CONFIGS,
+    assert_equal_weights,
+    logged,
+    make_tiny_config,
+    run_tool,
+    weights,
+)
 from mmengine.registry import init_default_scope
 
 from mmseg_rbc.engine import run_sequence
@@ -93,3 +100,41 @@ def check_memory(folder: Path, step: int, expected: bool) -> None:
         assert len(records) == 6 and steps <= set(range(step + 1))
         text = (folder / 'config.py').read_text()
         assert f'step_{step - 1}/memory.json' in text
+
+
+def test_two_processes_equal_one(tiny_root, base, tmp_path):
+    """Everything at once: fusion, memory, LGKD, a warm start, frozen parts.
+
+    Norms are frozen, so that there are no batch statistics.
+    """
+    options = [
+        f'continual.data_root={tiny_root}',
+        'continual.task=15-5',
+        'crop_size=(32,32)',
+        'schedule.later.epochs=1',
+        'schedule.later.batch_size=16',
+        'schedule.later.lr=0.05',
+        'recipe.warmup_iters=None',
+        'recipe.frozen=[backbone.stem,backbone.layer1]',
+        'method.fusion.type=EndpointsFusion',
+        'method.memory.size=24',
+        'method.classifier_init=attributed',
+    ]
+    leaf = CONFIGS / 'lgkd/rbc-lgkd_fcn-tiny_shapes-15-1-overlapped.py'
+    finals, kept = [], []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        args = ['--work-dir', folder, '--init-from', base]
+        args += ['--launcher', 'pytorch'] * (processes > 1)
+        args += ['--cfg-options', *options]
+        run_tool('train.py', leaf, *args, processes=processes)
+        finals.append(weights(folder / 'step_1/final.pth'))
+        kept.append((folder / 'step_1/memory.json').read_text())
+    assert kept[0] == kept[1]
+    assert_equal_weights(*finals, tolerance=1e-5)
+    before = weights(base / 'step_0/final.pth')
+    for key, value in before.items():
+        frozen = key.startswith(('backbone.stem', 'backbone.layer1'))
+        if value.is_floating_point() and value.dim() == 4:
+            same = torch.equal(value, finals[0][key][: len(value)])
+            assert same == (frozen or key == CLASSIFIER), key

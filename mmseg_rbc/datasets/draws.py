@@ -23,6 +23,8 @@ from mmengine.dist import get_dist_info, sync_random_seed
 from mmseg.registry import DATA_SAMPLERS, DATASETS
 from torch.utils.data import Sampler
 
+from .memory_sampler import MemorySampler
+
 
 class Draw(int):
     """The index of a sample, and what its randomness depends on."""
@@ -68,7 +70,7 @@ class DrawSampler(Sampler):
         _choose_for_all(self.sampler, self.world_size)
         self.batch_size = batch_size or self.world_size
         # One that composes batches has to know them.
-        if hasattr(self.sampler, 'batch_size'):
+        if isinstance(self.sampler, MemorySampler):
             self.sampler.batch_size = self.batch_size
         self.drop_last = drop_last
         self.round_up = getattr(self.sampler, 'round_up', True)

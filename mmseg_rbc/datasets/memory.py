@@ -22,6 +22,7 @@ from mmseg.registry import DATASETS
 from mmseg_rbc.utils.files import write_json
 
 from .continual import ContinualMixin
+from .memory_sampler import draws_of_step
 from .wrappers import base_datasets
 
 
@@ -91,11 +92,9 @@ def records_of(dataset: Any) -> list[Record]:
     """
     infos = [dataset.get_data_info(i) for i in range(len(dataset))]
     index = dataset.classes_of(infos)
-    label_map = dataset.task.train_label_map(
-        dataset.step, label_old=dataset.setting == 'sequential'
-    )
-    # By the labels of the step: what it does not label, nobody looks at.
-    visible = [c for c, label in label_map.items() if 0 < label < 255]
+    labels = dataset.train_label_map(dataset.step)
+    # What the step does not label nobody looks at.
+    visible = [c for v, c in dataset.class_ids.items() if labels[v] > 0]
     folders = _folders(dataset)
     return [
         Record(
@@ -220,6 +219,12 @@ def with_memory(loader: ConfigDict, memory: str, share: float) -> ConfigDict:
             f'method.memory fills batches itself, but train_dataloader uses '
             f'{loader.get("batch_sampler") or kind}: use one of '
             f'{" and ".join(kinds)} and no batch_sampler'
+        )
+    size = loader.get('batch_size', 1)
+    if draws_of_step(size, share) == size:
+        raise ValueError(
+            f'of a batch of {size} image(s) none would come from memory: '
+            'raise schedule.later.batch_size or method.memory.share'
         )
     dataset = dict(type='MemoryDataset', dataset=loader.dataset, memory=memory)
     sampler = dict(

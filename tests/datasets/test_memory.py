@@ -163,6 +163,7 @@ def test_config_and_errors(data, tmp_path):
     loader = ConfigDict(
         dataset=data(1, 'overlapped'),
         sampler=dict(type='InfiniteSampler', shuffle=False),
+        batch_size=4,
     )
     made = with_memory(loader, 'memory.json', 0.5)
     assert made.dataset.type == 'MemoryDataset'
@@ -177,6 +178,8 @@ def test_config_and_errors(data, tmp_path):
     two = ConfigDict(type='ConcatDataset', datasets=[loader.dataset] * 2)
     with pytest.raises(ValueError, match='joins several'):
         with_memory(ConfigDict(loader, dataset=two), 'memory.json', 0.5)
+    with pytest.raises(ValueError, match=r'of 1 image\(s\) none would come'):
+        with_memory(ConfigDict(loader, batch_size=1), 'memory.json', 0.5)
     other = ConfigDict(loader, sampler=dict(type='Mine'))
     with pytest.raises(ValueError, match='uses Mine: use one of'):
         with_memory(other, 'memory.json', 0.5)

@@ -71,6 +71,11 @@ BAD = [
     ('method.erase.duplicate', 'a', "duplicate is 'a', expected True or Fals"),
     ('recipe.clip_norm', -1, '^recipe.clip_norm is -1, .* of at least 0$'),
     ('recipe.new_rows_lr', 'fast', "^recipe.new_rows_lr is 'fast', expected"),
+    ('method.memory', dict(size=0), '^method.memory.size is 0, expected a wh'),
+    ('method.memory', dict(share=0.5), 'memory.size is None, expected a wh'),
+    ('method.memory', dict(size=1, share=1), '^method.memory.share is 1, ex'),
+    ('method.memory', dict(sise=1), "memory.sise is unknown.*'size'"),
+    ('method.fusion', dict(type='EndpointsFusion', shar=1), 'shar is unknow'),
     ('recipe.warmup_iters', 1.5, '^recipe.warmup_iters is 1.5, expected a w'),
     (
         'recipe.frozen',

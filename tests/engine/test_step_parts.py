@@ -6,7 +6,12 @@ from mmengine.config import Config
 
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.engine import step_config
-from mmseg_rbc.engine.step_parts import continual_metrics, continual_pipeline
+from mmseg_rbc.engine.step_parts import (
+    continual_metrics,
+    continual_pipeline,
+    keep_labels,
+    method_hooks,
+)
 
 
 def whole(method: str = 'ft') -> Config:
@@ -100,6 +105,37 @@ def test_what_the_tools_of_mmseg_ask_for():
     found = step_config(cfg, 0)
     assert found.test_pipeline == found.test_dataloader.dataset.pipeline
     assert found.custom_imports == dict(imports=['mmseg_rbc'])
+
+
+def test_hooks_of_parts():
+    """Fusion needs a step before; a memory is chosen in step 0 too."""
+    method = dict(
+        importance=dict(type='EWC'),
+        fusion=dict(type='EndpointsFusion'),
+        memory=dict(size=7),
+    )
+    found = {
+        step: [hook['type'] for hook in method_hooks(method, step, 'a.pth')]
+        for step in (0, 1)
+    }
+    assert found[0] == ['ImportanceHook', 'MemoryHook']
+    assert found[1] == ['ImportanceHook', 'FusionHook', 'MemoryHook']
+    *_, last = method_hooks(method, 1, 'a.pth')
+    assert last == dict(type='MemoryHook', size=7, previous='a.pth')
+    assert method_hooks({}, 1, 'a.pth') == []
+
+
+def test_labels_are_kept_by_parts_that_can():
+    method = dict(
+        criterion=dict(type='UnbiasedCrossEntropy'),
+        pseudo_labeler=dict(type='ConfidencePseudoLabeler', keep_labels=False),
+    )
+    keep_labels(method)
+    assert method['criterion']['keep_labels']
+    assert not method['pseudo_labeler']['keep_labels'], 'the user wins'
+    plain = dict(criterion=dict(type='PixelCrossEntropy'))
+    keep_labels(plain)
+    assert plain == dict(criterion=dict(type='PixelCrossEntropy'))
 
 
 def test_metrics_of_any_evaluator():

@@ -101,6 +101,19 @@ def test_unbiased_cross_entropy():
     assert_same(loss, total / weight.numel(), [student.small_logits])
 
 
+def test_unbiased_cross_entropy_that_keeps_old_labels():
+    """Background is any old class; an old label is that class alone."""
+    student, target = outputs(SEEN), labels()
+    total = 0
+    for z, y in pixels(student.logits, target):
+        if y != 255:
+            classes = range(OLD) if y == 0 else [int(y)]
+            total = total - slow_log_prob(z, classes)
+    kept = dict(type='UnbiasedCrossEntropy', keep_labels=True)
+    loss = MODELS.build(kept)(student, target, None, OLD)
+    assert_same(loss, total / target.numel(), [student.small_logits])
+
+
 @pytest.mark.parametrize('num_old', [0, 1])
 def test_unbiased_cross_entropy_with_one_old_class_is_cross_entropy(num_old):
     student, target = outputs(SEEN), labels()

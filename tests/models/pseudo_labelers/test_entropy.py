@@ -43,6 +43,20 @@ def test_pseudo_labels_by_hand():
     assert target.tolist() == [[[0, 0, 0, 3, 255]]], 'not in place'
 
 
+@pytest.mark.parametrize('keep', [False, True])
+def test_labels_that_images_carry(keep):
+    """O = 3, the teacher is sure of 1: label 2 stays, or is background."""
+    logits = torch.zeros(1, 3, 1, 4)
+    logits[0, 1] = 9
+    cfg = dict(type='EntropyPseudoLabeler', keep_labels=keep)
+    labeler = MODELS.build(cfg)
+    labeler.thresholds = torch.tensor([0.01, 0.01, 0.01])
+    target = torch.tensor([[[0, 2, 3, 255]]])
+    refined, beta = labeler(teacher_outputs(logits), target, num_seen=4)
+    assert refined.tolist() == [[[1, 2 if keep else 1, 3, 255]]]
+    assert beta.tolist() == [1.0]
+
+
 def test_threshold_of_the_predicted_class_decides():
     logits = torch.tensor([3.0, 0.0]).reshape(1, 2, 1, 1).repeat(1, 1, 1, 2)
     logits[0, :, 0, 1] = torch.tensor([0.0, 3.0])
