@@ -74,38 +74,53 @@ class Outputs:
 
         A loop over images needs no full-size tensor of the whole batch.
         """
-        small = self.small_logits[index : index + 1].float()
-        return self.rows(self.widen(small), slice(0, self.size[0]))[0]
+        rows = self.rows(self.widen(index), slice(0, self.size[0]))
+        return rows[:, :, 0].transpose(0, 1)
 
-    def widen(self, small: Tensor) -> Tensor:
-        """Resize ``(1, K, h, w)`` float32 logits to ``(1, K, h, W)``."""
-        width = small.shape[-1]
-        if width == self.size[1]:
-            return small
-        matrix = resize_matrix(
-            width, self.size[1], self.align_corners, small.device
-        )
+    def widen(self, image: int | Tensor) -> Tensor:
+        """Resize the width of the logits of one image.
+
+        Args:
+            image: Its number, or its logits ``(K, h, w)``.
+
+        Returns:
+            ``(h, K, W)`` float32.
+        """
+        if isinstance(image, int):
+            image = self.small_logits[image].float()
+        small = image.transpose(0, 1)
+        if small.shape[-1] == self.size[1]:
+            return small.contiguous()
+        matrix = self._matrix(small.shape[-1], self.size[1], small.device)
         with torch.autocast(small.device.type, enabled=False):
             return small @ matrix.T
 
     def rows(self, wide: Tensor, rows: slice) -> Tensor:
-        """Return some rows, ``(1, K, r, W)``, of full-size logits.
+        """Return some rows of the full-size logits of one image.
 
         Args:
-            wide: ``(1, K, h, W)``, what :meth:`widen` returned.
-            rows: Of the ``H``.
+            wide: ``(h, K, W)``, what :meth:`widen` returned.
+            rows: r of the H.
+
+        Returns:
+            ``(r, K, 1, W)``: each row as if it were an image, since a single
+            product of matrices gives them in this order.
         """
-        small, height = wide.shape[-2], self.size[0]
+        (small, _, width), height = wide.shape, self.size[0]
         if small == height:
-            return wide[..., rows, :]
-        matrix = resize_matrix(small, height, self.align_corners, wide.device)
+            return wide[rows, :, None]
+        matrix = self._matrix(small, height, wide.device)
         # Only the rows that these are interpolated from, and some more.
         first, last = 0, small
         if small < height:
             first = max(0, rows.start * small // height - 2)
             last = min(small, -(-rows.stop * small // height) + 2)
         with torch.autocast(wide.device.type, enabled=False):
-            return matrix[rows, first:last] @ wide[..., first:last, :]
+            found = matrix[rows, first:last] @ wide[first:last].flatten(1)
+        return found.view(len(found), -1, 1, width)
+
+    def _matrix(self, size: int, target: int, device: torch.device) -> Tensor:
+        return resize_matrix(size, target, self.align_corners, device)
 
     def resize(self, logits: Tensor) -> Tensor:
         """Resize a map to the size of the input."""

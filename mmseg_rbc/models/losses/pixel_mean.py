@@ -25,9 +25,9 @@ def pixel_mean(function: Function, student: Outputs, *others: Other) -> Tensor:
     does no more than scale it.
 
     Args:
-        function: Takes float32 logits ``(1, K, h, W)`` and the same pixels
-            of the others, ``(1, O, h, W)`` or ``(1, h, W)``; returns the
-            mean of a loss over these pixels.
+        function: Takes float32 logits of some pixels, ``(r, K, 1, W)``, and
+            the same pixels of the others, ``(r, O, 1, W)`` or ``(r, 1, W)``;
+            returns the mean of a loss over these pixels.
         student: Outputs over B images; their small logits get the gradient.
         others: Outputs of the teacher, or maps that expand to ``(B, H, W)``.
             They get no gradient.
@@ -52,10 +52,10 @@ class _PixelMean(torch.autograd.Function):
             values, gradients = zip(
                 *(
                     _image_mean(function, student, image, others, i)
-                    for i, image in enumerate(small.split(1))
+                    for i, image in enumerate(small)
                 )
             )
-        ctx.save_for_backward(torch.cat(gradients) / len(small))
+        ctx.save_for_backward(torch.stack(gradients) / len(small))
         return torch.stack(values).mean()
 
     @staticmethod
@@ -96,7 +96,7 @@ def _of_image(
 ) -> Callable[[slice], Tensor]:
     """Return a function that gives some rows of an image of a map."""
     if isinstance(other, Outputs):
-        wide = other.widen(other.small_logits[index : index + 1].float())
+        wide = other.widen(index)
         return lambda rows: other.rows(wide, rows)
-    image = other.expand(shape)[index : index + 1]
-    return lambda rows: image[:, rows]
+    image = other.expand(shape)[index, :, None]
+    return lambda rows: image[rows]

@@ -77,9 +77,9 @@ class BasePseudoLabeler(nn.Module, metaclass=ABCMeta):
         refined = target.masked_fill(background, IGNORE_INDEX)
         accepted = background.clone()
         for i, (labels, mask) in enumerate(zip(refined, accepted)):
-            wide = teacher.widen(teacher.small_logits[i : i + 1].float())
+            wide = teacher.widen(i)
             for rows in teacher.bands():
-                logits = teacher.rows(wide, rows)[0]
+                logits = teacher.rows(wide, rows)[:, :, 0].transpose(0, 1)
                 classes = first_largest(logits)
                 mask[rows] &= self.accept(logits, classes, num_seen)
                 labels[rows] = classes.where(mask[rows], labels[rows])
