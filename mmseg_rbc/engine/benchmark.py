@@ -183,5 +183,5 @@ def _plan_line(job: Job, count: int | None, total: int) -> str:
         return f'{job.name}: finished{base}'
     cost = ''
     if count is not None:
-        cost = f', {count} iterations ({100 * count / total:.1f} %)'
+        cost = f', {count} iterations ({100 * count / max(total, 1):.1f} %)'
     return f'{job.name}: to run{cost}{base}'

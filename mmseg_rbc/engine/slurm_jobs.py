@@ -192,7 +192,8 @@ def submit_jobs(
         if job.is_finished():
             say(f'{job.name}: finished before')
     for part in slurm_parts(jobs):
-        number = queued.get(part.key)
+        # The whole run may have been submitted before others needed step 0.
+        number = queued.get(part.key) or queued.get(Part(part.job).key)
         if number is None:
             waits = _dependencies(part, queued, numbers, resources.max_jobs)
             log = part.job.folder.log
@@ -207,11 +208,11 @@ def submit_jobs(
                 additional_parameters={**extra, **resources.options},
             )
             number = executor.submit(Training(command, log)).job_id
-            queued[part.key] = number
             after = f', {", ".join(waits)}' if waits else ''
             say(f'{part.name}: submitted as job {number}{after}; log {log}')
         else:
             say(f'{part.name}: job {number} is queued or runs')
+        queued[part.key] = number
         numbers.append(number)
 
 

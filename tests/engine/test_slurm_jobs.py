@@ -160,6 +160,15 @@ def test_dependencies_and_what_is_queued(jobs, slurm, tmp_path):
     assert len(said) == 4 and 'submitted as job 7; log' in said[3]
 
 
+def test_step_0_of_a_run_that_is_queued_as_a_whole(jobs, slurm, tmp_path):
+    """It was submitted alone: those that come later wait for all of it."""
+    args = (Resources(), str(tmp_path / 'submitit'), 'train.py')
+    submit_jobs(jobs[:1], *args)
+    submit_jobs(jobs[:2], *args)
+    assert sorted(path.name for path in slurm.glob('*.sh')) == ['7.sh', '8.sh']
+    assert '#SBATCH --dependency=afterok:7\n' in (slurm / '8.sh').read_text()
+
+
 SIGNALED = """
 import signal, sys
 def stop(*_):
