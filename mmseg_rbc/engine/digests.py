@@ -36,6 +36,13 @@ def training_digests(cfg: Config) -> dict[str, str]:
         dataset.pop('task', None)
     for key in ('num_workers', 'persistent_workers'):
         loader.pop(key, None)
+    if not parts['model'].get('previous'):
+        # Step 0 is the same with and without one, so that they share it.
+        parts['custom_hooks'] = [
+            hook
+            for hook in parts['custom_hooks']
+            if hook['type'] != 'MemoryHook'
+        ]
     for owner in (parts['model'].get('previous'), *parts['custom_hooks']):
         for key in ('checkpoint', 'previous'):
             (owner or {}).pop(key, None)

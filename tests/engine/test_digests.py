@@ -38,3 +38,16 @@ def test_paths_and_processes_do_not_matter():
     cfg = step_config(whole('ewc'), 1, 'elsewhere', 'c.pth', world_size=4)
     assert training_digests(cfg) == base
     assert cfg.train_dataloader.batch_size == 24, 'of all processes'
+
+
+def test_memory():
+    """Step 0 is shared; later its size matters, and not where it lies."""
+    plain, memory = whole('plop'), whole('plop')
+    memory.method.memory = dict(size=100)
+    assert digests(memory) == digests(plain)
+    one = digests(memory, 1, previous='a/final.pth')
+    assert digests(memory, 1, previous='b/final.pth') == one
+    assert digests(plain, 1, previous='a/final.pth') != one
+    memory.method.memory.size = 50
+    other = digests(memory, 1, previous='a/final.pth')
+    assert {k for k in one if one[k] != other[k]} == {'custom_hooks'}
