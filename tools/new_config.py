@@ -23,7 +23,6 @@ from typing import Any
 
 REPO = osp.dirname(osp.dirname(osp.abspath(__file__)))
 BASE = osp.join(REPO, 'configs', '_base_')
-IMAGES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 # A crop may be smaller than the images, and is a multiple of any stride.
 LARGEST_CROP, STRIDE = 512, 32
 HELD_OUT = 10
@@ -50,54 +49,25 @@ continual = dict(
 crop_size = {crop}
 # Iterations, and the batch of all processes together.
 schedule = dict(
-    base=dict(lr=0.02, iters=2000, batch_size={batch_size}),
-    later=dict(lr=0.0007, iters=500, batch_size={batch_size}),
+    base=dict(lr=0.02, epochs=None, iters=2000, batch_size={batch_size}),
+    later=dict(lr=0.0007, epochs=None, iters=500, batch_size={batch_size}),
 )
-optim_wrapper = dict(
-    type='OptimWrapper',
-    optimizer=dict(type='SGD', momentum=0.9, nesterov=True, weight_decay=1e-4),
-)
-{weights}train_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='LoadContinualAnnotations'),
-    dict(type='RandomResizedCrop'),
-    dict(type='RandomFlip', prob=0.5),
-    dict(type='PackDupletInputs'),
-]
-test_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='LoadContinualAnnotations'),
-    dict(type='PackDupletInputs'),
-]
-train_dataloader = dict(
-    num_workers=2,
-    persistent_workers=True,
-    # A last batch of one image would be too small for batch norm.
-    drop_last=True,
-    sampler=dict(type='DefaultSampler', shuffle=True),
+{weights}train_dataloader = dict(
     dataset=dict(
-        type='ContinualDataset',
         data_prefix=dict(
             img_path={train[0]!r},
             seg_map_path={train[1]!r},
         ),
         ann_file={train[2]!r},
-        pipeline=train_pipeline,
     ),
 )
 val_dataloader = dict(
-    batch_size=1,
-    num_workers=2,
-    persistent_workers=True,
-    sampler=dict(type='DefaultSampler', shuffle=False),
     dataset=dict(
-        type='ContinualDataset',
         data_prefix=dict(
             img_path={val[0]!r},
             seg_map_path={val[1]!r},
         ),
         ann_file={val[2]!r},
-        pipeline=test_pipeline,
     ),
 )
 test_dataloader = val_dataloader
@@ -135,43 +105,6 @@ def parse_args() -> argparse.Namespace:
         help='file of configs/_base_/models (default: %(default)s)',
     )
     return parser.parse_args()
-
-
-def find_pairs(images: str, masks: str) -> tuple[list[str], str, str]:
-    """Return names without suffix, and the suffixes of images and masks."""
-    found, others = list_files(images), list_files(masks)
-    if not found or not others:
-        empty = images if not found else masks
-        raise ValueError(f'{empty} holds no image ({", ".join(IMAGES)})')
-    start = max(
-        (osp.commonprefix([found[0], other]) for other in others), key=len
-    )
-    start = start.rstrip('._-')
-    twins = [name for name in others if name.startswith(start)]
-    twin = min(twins, key=len)
-    ends = found[0][len(start) :], twin[len(start) :]
-    names = [n[: -len(ends[0])] for n in found if n.endswith(ends[0])]
-    alone = [name for name in names if name + ends[1] not in {*others}]
-    if alone or not start:
-        raise ValueError(
-            f'image {(alone or [found[0]])[0]}{ends[0]} of {images} has no '
-            f'mask {(alone or [""])[0]}{ends[1]} in {masks}: masks must be '
-            'named like their images, but for the end'
-        )
-    return names, ends[0], ends[1]
-
-
-def list_files(folder: str) -> list[str]:
-    """Return the pictures below a folder, relative to it."""
-    if not osp.isdir(folder):
-        raise FileNotFoundError(f'folder {folder} does not exist')
-    found = [
-        osp.relpath(osp.join(place, name), folder)
-        for place, folders, names in os.walk(folder)
-        for name in names
-        if name.lower().endswith(IMAGES) and '.mmseg_rbc' not in place
-    ]
-    return sorted(found)
 
 
 def parse_classes(specs: Sequence[str]) -> dict[str, list[str]]:
@@ -274,6 +207,7 @@ def write_lists(out: str, names: list[str]) -> list[str]:
 def base_files(out: str, args: argparse.Namespace) -> list[str]:
     """Return the base files of a config, relative to it."""
     parts = [f'models/{args.model}', f'methods/{args.method}']
+    parts += ['datasets/continual_own', 'schedules/voc128']
     parts += ['recipes/small', 'default_runtime']
     files = [osp.join(BASE, f'{part}.py') for part in parts]
     for path in files:
@@ -295,6 +229,8 @@ def weights_of(model: str) -> str:
 
 def make_config(args: argparse.Namespace) -> str:
     """Look at the data and return the text of the config."""
+    from mmseg_rbc.datasets.pairs import find_pairs
+
     names, *ends = find_pairs(args.images, args.masks)
     folders = [osp.abspath(args.images), osp.abspath(args.masks)]
     train, val, num_images = [*folders, ''], [*folders, ''], len(names)

@@ -81,8 +81,8 @@ def test_two_steps(tmp_path):
     assert continual.ignore_values == [11]
     assert cfg.crop_size == (64, 64)
     options = {
-        'schedule.base': dict(lr=0.1, iters=20, batch_size=8),
-        'schedule.later': dict(lr=0.005, iters=4, batch_size=8),
+        'schedule.base': dict(lr=0.1, epochs=None, iters=20, batch_size=8),
+        'schedule.later': dict(lr=0.005, epochs=None, iters=4, batch_size=8),
         'train_dataloader.num_workers': 0,
         'train_dataloader.persistent_workers': False,
         'val_dataloader.num_workers': 0,
@@ -163,19 +163,3 @@ def test_names_that_do_not_fit(tool, tmp_path, specs, void, sentence):
     masks = sorted(map(str, (tmp_path / 'masks').glob('*.png')))
     with pytest.raises(ValueError, match=sentence):
         tool.map_labels(tool.parse_classes(specs), void, masks)
-
-
-def test_folders_that_do_not_fit(tool, tmp_path):
-    write(tmp_path, 12)
-    images, masks = str(tmp_path / 'images'), str(tmp_path / 'masks')
-    names, *ends = tool.find_pairs(images, masks)
-    assert names == sorted(map(str, range(12))), '1 is not taken for 11'
-    assert ends == ['.jpg', '_label.png']
-    (tmp_path / 'masks/7_label.png').unlink()
-    with pytest.raises(ValueError, match='image 7.jpg of .* has no mask 7_la'):
-        tool.find_pairs(images, masks)
-    (tmp_path / 'empty').mkdir()
-    with pytest.raises(ValueError, match='empty holds no image'):
-        tool.find_pairs(images, str(tmp_path / 'empty'))
-    with pytest.raises(FileNotFoundError, match='nowhere does not exist'):
-        tool.find_pairs(images, str(tmp_path / 'nowhere'))
