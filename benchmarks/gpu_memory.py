@@ -83,8 +83,8 @@ def main() -> None:
         ('AMP, with_cp, crops of 384', True, True, 384),
     ]
     for data, num_classes in (('VOC', 21), ('ADE20K', 151)):
-        for name, *switches in cases:
-            fixed, image = count(num_classes, *switches)
+        for name, amp, with_cp, size in cases:
+            fixed, image = count(num_classes, amp, with_cp, size)
             fits = []
             for gpu in GPUS:
                 # Of a GPU 1.5 GB are gone before anything is stored.
