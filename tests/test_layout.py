@@ -8,6 +8,7 @@ WITHOUT_TESTS = {'version.py'}
 # Tests of whole runs, of files that are no modules, of properties that
 # several modules share, and of tools.
 OF_NO_MODULE = {
+    'test_accumulation.py',
     'test_configs.py',
     'test_docs.py',
     'test_end_to_end.py',
