@@ -32,6 +32,7 @@ def around_figures(quick: bool) -> Iterator[Figure]:
     inputs = data['inputs']
     labels = torch.cat([s.gt_sem_seg.data for s in data['data_samples']])
     teacher, labeler = rbc.model.teacher, rbc.model.pseudo_labeler
+    assert labeler is not None
     network = build_model('mv2', 'ft').eval()
 
     @torch.no_grad()
@@ -80,6 +81,7 @@ def share_figures(seconds: dict[str, float]) -> Iterator[Figure]:
     schedule = Config.fromfile(BASE / 'schedules/voc.py').schedule
     task = Task.parse('15-1', 21)
     index = shipped_class_index(shipped_names('trainaug'))
+    assert index is not None
     counts = [
         len(select_images(index, task, step, 'overlapped'))
         for step in range(task.num_steps)

@@ -109,7 +109,7 @@ def pipeline_figures(root: str, repeats: int) -> Iterator[Figure]:
         duplet_batch=load(duplets, True),
     )
     times = in_turns(functions, repeats)
-    speed = BATCH / np.median(times['plain'])
+    speed = BATCH / float(np.median(times['plain']))
     yield Figure('data', f'plain pipeline, {SIZE} px', speed, unit='images/s')
     what = 'images a second of the duplet pipeline / the plain one'
     yield ratio('data', what, times['plain'], times['duplets'], '>= 0.85')

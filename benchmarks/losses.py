@@ -10,7 +10,8 @@ however a loss computes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -134,7 +135,8 @@ def loss_figures(quick: bool) -> Iterator[Figure]:
                     case.peak(part),
                     limit=limit,
                 )
-            functions = dict(all=lambda c=case: c.run('all'), ce=case.plain)
+            functions: dict[str, Callable[[], object]] = {}
+            functions.update(all=partial(case.run, 'all'), ce=case.plain)
             times = in_turns(functions, 3 if quick else 7)
             text = f'{what}: time of all losses / plain cross entropy'
             yield ratio('losses', text, times['all'], times['ce'])

@@ -41,7 +41,8 @@ class Figure:
             return None
         sign, number = self.limit.split()
         bound = float(number)
-        return self.value <= bound if sign == '<=' else self.value >= bound
+        found = float(self.value)
+        return found <= bound if sign == '<=' else found >= bound
 
 
 def in_turns(
@@ -73,7 +74,8 @@ def ratio(
     limit: str = '',
 ) -> Figure:
     """Return the median of the ratios of two times of the same rounds."""
-    low, middle, high = np.percentile(above / below, (25, 50, 75))
+    quartiles = np.percentile(above / below, (25, 50, 75))
+    low, middle, high = (float(value) for value in quartiles)
     return Figure(part, name, middle, low, high, limit=limit)
 
 

@@ -66,7 +66,9 @@ class PublishedSchedule:
         entropy = -(probs * (probs + 1e-8).log()).mean(1)
         classes = probs.argmax(1)
         background = target < self.model.num_old
-        thresholds = self.model.pseudo_labeler.thresholds
+        labeler = self.model.pseudo_labeler
+        assert labeler is not None
+        thresholds = labeler.thresholds
         accepted = background & (entropy < thresholds[classes])
         full = target.masked_fill(background & ~accepted, 255)
         full[accepted] = classes[accepted]

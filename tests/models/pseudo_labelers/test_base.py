@@ -5,7 +5,10 @@ import torch
 from mmseg.registry import MODELS
 from model_cases import teacher_outputs
 
-from mmseg_rbc.models.pseudo_labelers.base import BasePseudoLabeler
+from mmseg_rbc.models.pseudo_labelers.base import (
+    BasePseudoLabeler,
+    first_largest,
+)
 
 
 class Told(BasePseudoLabeler):
@@ -52,3 +55,13 @@ def test_image_without_background_has_beta_0():
 def test_accept_must_be_written():
     with pytest.raises(TypeError, match='abstract'):
         BasePseudoLabeler(adaptive=True)
+
+
+def test_first_largest_is_argmax():
+    """Also with ties, where the first wins, and with NaN: a valid class."""
+    g = torch.Generator().manual_seed(0)
+    for count in (1, 2, 21, 255):
+        logits = torch.randint(0, 4, (count, 5, 7), generator=g).float()
+        assert torch.equal(first_largest(logits), logits.argmax(0))
+    logits[3, 0, 0] = float('nan')
+    assert 0 <= first_largest(logits)[0, 0] < 255
