@@ -9,6 +9,7 @@ WITHOUT_TESTS = {'version.py'}
 # several modules share, and of tools.
 OF_NO_MODULE = {
     'test_configs.py',
+    'test_demo.py',
     'test_docs.py',
     'test_end_to_end.py',
     'test_faults.py',

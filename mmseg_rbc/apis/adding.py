@@ -34,7 +34,7 @@ from .inference import predict
 # Images that the stock network is asked about the new classes.
 NUM_ASKED = 200
 # Of the learning rate that the stock network was trained with.
-LR_SHARE = 0.1
+LR_SHARE = 0.25
 
 
 @dataclass
@@ -104,7 +104,7 @@ def add_classes(
         work_dir: ``work_dirs/<config>+<new classes>`` by default.
         epochs: Of training.
         batch_size: Images of all processes, erased views included.
-        lr: Learning rate; a tenth of that in ``config`` by default.
+        lr: Learning rate; a quarter of that in ``config`` by default.
         seed: Of the held-out images and of the training.
         resume: Whether to continue from the last checkpoint.
         dry_run: Whether to say what would happen, and do nothing.
