@@ -36,6 +36,7 @@ OF_NO_MODULE = {
     'security/test_pickles.py',
     'test_soak.py',
     'test_start_up.py',
+    'tools/test_add_classes.py',
     'tools/test_bad_input.py',
     'tools/test_data_tools.py',
     'tools/test_result_tools.py',
