@@ -82,7 +82,7 @@ def run_sequence(
     has_base = folder.step(0).is_finished()
     if given and not has_base and 0 not in wanted:
         wanted.insert(0, 0)
-    trained = [0] if given or has_base else []
+    trained = [0] * (given or has_base)
     surveys = survey_steps(configs, get_world_size(), trained)
     images = [survey.num_images for survey in surveys]
     for step in wanted:
@@ -100,14 +100,8 @@ def run_sequence(
             adopt_step_0(str(init_from), folder.step(0), run, network)
         else:
             _fit_to_data(configs, images, step)
-        survey = surveys[step]
-        record: dict[str, Any] = dict(
-            digests=digests,
-            method=run.identity(step).get('method'),
-            shown=survey.shown,
-            skipped_files=survey.skipped,
-            data=survey.fingerprints,
-        )
+        method = run.identity(step).get('method')
+        record = dict(digests=digests, method=method, **surveys[step].record())
         run_step(step_cfg, resume, adopts, record)
         write_summary(folder, run)
     return write_summary(folder, run)

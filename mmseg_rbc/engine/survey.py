@@ -33,6 +33,14 @@ class Survey:
     pairs: list[tuple[str, str]]
     skipped: dict[str, int]
 
+    def record(self) -> dict[str, Any]:
+        """Return what ``finished.json`` says of the images."""
+        return dict(
+            shown=self.shown,
+            skipped_files=self.skipped,
+            data=self.fingerprints,
+        )
+
 
 def survey_steps(
     configs: Sequence[Config],
