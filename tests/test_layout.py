@@ -19,6 +19,7 @@ OF_NO_MODULE = {
     'test_methods.py',
     'test_model_index.py',
     'test_networks.py',
+    'test_no_background.py',
     'test_processes.py',
     'test_shares.py',
     'properties/test_crops.py',
