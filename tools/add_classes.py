@@ -62,7 +62,7 @@ def parse_args() -> argparse.Namespace:
     add('--work-dir', help='work_dirs/<config>+<new classes> by default')
     add('--epochs', type=int, default=30, help='default: %(default)s')
     add('--batch-size', type=int, default=8, help='default: %(default)s')
-    add('--lr', type=float, help='a tenth of that in the config by default')
+    add('--lr', type=float, help='a quarter of that in the config by default')
     add('--seed', type=int, default=0, help='default: %(default)s')
     add(
         '--resume',

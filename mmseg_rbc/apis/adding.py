@@ -13,7 +13,6 @@ from mmengine.device import get_device
 from mmengine.dist import barrier, is_main_process
 from mmengine.logging import print_log
 
-from mmseg_rbc.datasets.classes import make_palette
 from mmseg_rbc.datasets.new_images import NewImages, find_new_images
 from mmseg_rbc.engine.added_config import (
     added_config,
@@ -34,7 +33,7 @@ from .inference import predict
 # Images that the stock network is asked about the new classes.
 NUM_ASKED = 200
 # Of the learning rate that the stock network was trained with.
-LR_SHARE = 0.1
+LR_SHARE = 0.25
 
 
 @dataclass
@@ -104,7 +103,7 @@ def add_classes(
         work_dir: ``work_dirs/<config>+<new classes>`` by default.
         epochs: Of training.
         batch_size: Images of all processes, erased views included.
-        lr: Learning rate; a tenth of that in ``config`` by default.
+        lr: Learning rate; a quarter of that in ``config`` by default.
         seed: Of the held-out images and of the training.
         resume: Whether to continue from the last checkpoint.
         dry_run: Whether to say what would happen, and do nothing.
@@ -112,7 +111,7 @@ def add_classes(
             ``{'recipe.relative_pod': 0.3}``.
     """
     stock = load_stock(config, checkpoint)
-    _check_names(stock, classes)
+    metainfo = stock.grown_metainfo(list(classes))
     found = find_new_images(images, masks, classes, unlabeled, void)
     split = found.split(val_split, seed)
     folder = WorkDir(work_dir or added_work_dir(config, classes))
@@ -125,7 +124,7 @@ def add_classes(
     )
     cfg = added_config(
         stock,
-        _grown_metainfo(stock, list(classes)),
+        metainfo,
         found.dataset(_lists(folder)[0]),
         evaluation,
         _method(method, shares),
@@ -226,26 +225,6 @@ def _lists(folder: WorkDir) -> tuple[str, str]:
     """Return the lists of new images, to train on and held out."""
     path = osp.abspath(folder.path)
     return osp.join(path, 'new.txt'), osp.join(path, 'held_out.txt')
-
-
-def _check_names(stock: StockNetwork, classes: Mapping[str, int]) -> None:
-    known = [name for name in classes if name in stock.classes]
-    if known or not classes:
-        what = f'has class {known[0]!r} already' if known else 'gets no class'
-        raise ValueError(
-            f'the network {what}: it knows {", ".join(stock.classes)}; give '
-            'other names, as --classes NAME=VALUE'
-        )
-
-
-def _grown_metainfo(stock: StockNetwork, new: list[str]) -> dict[str, Any]:
-    """Return classes and palette, with colors that are not taken."""
-    num_seen = len(stock.classes) + len(new)
-    taken = list(stock.palette)
-    for color in make_palette(2 * num_seen + 1)[1:]:
-        if len(taken) < num_seen and color not in taken:
-            taken.append(color)
-    return dict(classes=[*stock.classes, *new], palette=taken)
 
 
 def _evaluation(

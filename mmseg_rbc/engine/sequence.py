@@ -105,14 +105,9 @@ def run_sequence(
             adopt_step_0(source, folder.step(0), run, weights)
         else:
             fit_to_data(configs, images, step)
-        survey = checked.surveys[step]
-        record: dict[str, Any] = dict(
-            digests=digests,
-            method=run.identity(step).get('method'),
-            shown=survey.shown,
-            skipped_files=survey.skipped,
-            data=survey.fingerprints,
-        )
+        method = run.identity(step).get('method')
+        found = checked.surveys[step].record()
+        record = dict(digests=digests, method=method, **found)
         run_step(step_cfg, resume, adopted, record)
         write_summary(folder, run)
     return write_summary(folder, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import os.path as osp
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,22 @@ class StockNetwork:
     def metainfo(self) -> dict[str, Any]:
         """Classes and palette, as MMSeg has them."""
         return dict(classes=tuple(self.classes), palette=self.palette)
+
+    def grown_metainfo(self, new: Sequence[str]) -> dict[str, Any]:
+        """Return classes and palette with new ones, of colors not taken."""
+        known = [name for name in new if name in self.classes]
+        if known or not new:
+            has = f'has class {known[0]!r} already' if known else 'gets none'
+            raise ValueError(
+                f'the network {has}: it knows {", ".join(self.classes)}; give '
+                'other names, as --classes NAME=VALUE'
+            )
+        num_seen = len(self.classes) + len(new)
+        colors = list(self.palette)
+        for color in make_palette(2 * num_seen + 1)[1:]:
+            if len(colors) < num_seen and color not in colors:
+                colors.append(color)
+        return dict(classes=[*self.classes, *new], palette=colors)
 
 
 def load_stock(config: str, checkpoint: str) -> StockNetwork:

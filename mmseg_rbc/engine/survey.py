@@ -35,6 +35,14 @@ class Survey:
     skipped: dict[str, int]
     has_colors: bool = False
 
+    def record(self) -> dict[str, Any]:
+        """Return what ``finished.json`` says of the images."""
+        return dict(
+            shown=self.shown,
+            skipped_files=self.skipped,
+            data=self.fingerprints,
+        )
+
 
 def survey_steps(
     configs: Sequence[Config],

@@ -212,7 +212,7 @@ def test_dry_run_writes_nothing(tmp_path):
     paths = (str(new / 'images'), str(new / 'masks'))
     result = add_classes(*stock, *paths, dict(car=1, bus=2), **kwargs)
     assert not (tmp_path / 'run').exists()
-    for part in ('car', 'bus', 'learning rate 0.005', 'MiB', 'FCNHead'):
+    for part in ('car', 'bus', 'learning rate 0.0125', 'MiB', 'FCNHead'):
         assert part in result.summary
 
 

@@ -62,9 +62,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             metainfo must agree with.
         fuse_teacher: Whether to merge batch norms of the teacher.
         background: Whether class 0 is background. Without one, a label
-            below O in step t only says that a pixel is none of the new
-            classes: pseudo-labels and MiB's criterion answer which, other
-            criteria ignore it.
+            below O only says that a pixel is no new class: pseudo-labels and
+            MiB's criterion answer which it is, others ignore it.
         freeze_norm: Whether batch norms use their running statistics, and do
             not change them, from step 1 on.
         frozen: Names or beginnings of names of parts that do not change from
@@ -152,8 +151,8 @@ class IncrementalEncoderDecoder(EncoderDecoder):
     @property
     def _ignores_unlabeled(self) -> bool:
         """Whether nothing says which old class an unlabeled pixel is."""
-        of_criterion = getattr(self.criterion, 'uses_num_old', False)
-        return not (self.first_class or self.pseudo_labeler or of_criterion)
+        answers = getattr(self.criterion, 'uses_num_old', False)
+        return not (self.first_class or self.pseudo_labeler or answers)
 
     def train(self, mode: bool = True) -> IncrementalEncoderDecoder:
         """Set the mode, all but frozen parts and batch norms."""
