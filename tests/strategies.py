@@ -38,7 +38,14 @@ CONSISTENCIES = dict(
     student=dict(type='ContextConsistencyLoss', pairing='student'),
     teacher=dict(type='ContextConsistencyLoss', pairing='teacher'),
 )
-LOSSES = {**CRITERIA, **PIXEL_DISTANCES, **FEATURE_DISTANCES, **CONSISTENCIES}
+LABELED = dict(label_guided=dict(type='LabelGuidedDistillationLoss'))
+LOSSES = {
+    **CRITERIA,
+    **PIXEL_DISTANCES,
+    **FEATURE_DISTANCES,
+    **CONSISTENCIES,
+    **LABELED,
+}
 
 
 @dataclass
@@ -68,7 +75,10 @@ class Case:
         module = MODELS.build(LOSSES[name])
         if name in CRITERIA:
             return module(self.student, self.target, weight, self.num_old)
-        return module(self.student, self.teacher, self.target)
+        student = self.student
+        if name in LABELED:
+            student = replace(student, labels=self.target)
+        return module(student, self.teacher, self.target)
 
     def gradients(self, loss: Tensor) -> list[Tensor]:
         """Return the gradients of what the loss depends on."""

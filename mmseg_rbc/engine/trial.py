@@ -7,7 +7,6 @@ after hours if it is step 1 that fails.
 from __future__ import annotations
 
 import copy
-import logging
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -84,14 +83,15 @@ def _kept_randomness() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Log nothing but warnings: the step itself says it again."""
-    logger = MMLogger.get_current_instance()
-    before = logger.level
-    logger.setLevel(logging.WARNING)
+    """Log nothing but warnings: the step itself says it again.
+
+    By a logger of its own, because that of an earlier run may be closed.
+    """
+    logger = MMLogger.get_instance(__name__, log_level='WARNING')
     try:
         yield
     finally:
-        logger.setLevel(before)
+        MMLogger._instance_dict.pop(logger.instance_name)
 
 
 def _samples(cfg: Config, phase: str, number: int = 1) -> list[dict]:

@@ -90,10 +90,14 @@ def step_losses(
             samples.append(SegDataSample(metainfo=dict(view=view)))
             samples[-1].gt_sem_seg = PixelData(data=labels[None])
     # Images of up to 8 x 8 pixels become one value a channel. Batch norm does
-    # not train on one value, and equal ones multiply the gradient by 316 in
-    # each layer, which ends float16 in any network.
+    # not train on one value, and equal ones, of them or of empty images,
+    # multiply the gradient by 316 in each layer, which ends float16 in any
+    # network.
     tiny = max(batch[0].shape[2:]) <= 8
-    model.freeze_norm = tiny and (len(samples) == 1 or dtype == torch.float16)
+    equal = tiny or not batch[0].any()
+    model.freeze_norm = (tiny and len(samples) == 1) or (
+        equal and dtype == torch.float16
+    )
     model.train().zero_grad()
     mixed = dtype != torch.float32
     with torch.autocast('cpu', dtype if mixed else torch.bfloat16, mixed):
