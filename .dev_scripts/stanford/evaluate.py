@@ -3,7 +3,7 @@
 python .dev_scripts/stanford/evaluate.py DATA CONFIG CHECKPOINT OUT.json
 
 IoU of the seven old classes, over pixels that are labeled one of them, and of
-water, over all labeled pixels of the same 143 images.
+the new one, over all labeled pixels of the same 143 images.
 """
 
 import json
@@ -40,12 +40,12 @@ def iou(counts: np.ndarray, labels: int) -> np.ndarray:
 
 
 def main(data: str, config: str, checkpoint: str, out: str) -> None:
-    """Write IoU of the old classes, their mean, and that of water."""
+    """Write IoU of the old classes, their mean, and that of the new one."""
     counts = confusion(Path(data), config, checkpoint)
     old = iou(counts, NUM_OLD)
     result = dict(
         old=round(float(old.mean()), 2),
-        water=round(float(iou(counts, NUM_SEEN)[-1]), 2),
+        new=round(float(iou(counts, NUM_SEEN)[-1]), 2),
         old_classes=[round(float(value), 2) for value in old],
     )
     Path(out).write_text(json.dumps(result) + '\n')

@@ -2,26 +2,8 @@
 
 _base_ = 'stock.py'
 metainfo = dict(
-    classes=(
-        'sky',
-        'tree',
-        'road',
-        'grass',
-        'building',
-        'mountain',
-        'foreground',
-        'water',
-    ),
-    palette=[
-        [70, 130, 180],
-        [107, 142, 35],
-        [128, 64, 128],
-        [152, 251, 152],
-        [70, 70, 70],
-        [190, 153, 153],
-        [220, 20, 60],
-        [0, 0, 230],
-    ],
+    classes=[*_base_.classes, _base_.held_out],
+    palette=[*_base_.palette, _base_.colors[_base_.held_out]],
 )
 model = dict(decode_head=dict(num_classes=8))
 train_dataloader = dict(

@@ -1,10 +1,10 @@
-"""Halve the Stanford Background set, and hold its class "water" out.
+"""Halve the Stanford Background set, and hold one of its classes out.
 
-python .dev_scripts/stanford/prepare.py data/stanford_bg data/stanford_half
+python .dev_scripts/stanford/prepare.py data/stanford_bg data/half_grass grass
 
-Every fifth image is for evaluation. Of the others, those without water are
-the old images (stock.txt), those with water the new ones (new/), in whose
-masks only water is labeled: 1, everything else 0, void 255.
+Every fifth image is for evaluation. Of the others, those without the class are
+the old images (stock.txt), those with it the new ones (new/), in whose masks
+only it is labeled: 1, everything else 0, void 255.
 """
 
 import sys
@@ -13,38 +13,49 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-WATER, VOID = 4, 255
+CLASSES = (
+    'sky',
+    'tree',
+    'road',
+    'grass',
+    'water',
+    'building',
+    'mountain',
+    'foreground',
+)
+VOID = 255
 
 
-def main(source: Path, target: Path) -> None:
+def main(source: Path, target: Path, name: str) -> None:
     """Write images, three kinds of masks, and lists of names."""
-    # Seven classes in their order, water behind them.
-    order = [value for value in range(8) if value != WATER]
-    tables = {name: np.full(256, VOID, np.uint8) for name in KINDS}
+    # Seven classes in their order, the new one behind them.
+    new = CLASSES.index(name)
+    order = [value for value in range(8) if value != new]
+    tables = {kind: np.full(256, VOID, np.uint8) for kind in KINDS}
     for label, value in enumerate(order):
         tables['masks_stock'][value] = tables['masks_all'][value] = label
         tables['new/masks'][value] = 0
-    tables['masks_all'][WATER], tables['new/masks'][WATER] = 7, 1
+    tables['masks_all'][new], tables['new/masks'][new] = 7, 1
     for folder in ('images', 'new/images', *KINDS):
         (target / folder).mkdir(parents=True, exist_ok=True)
     lists: dict[str, list[str]] = dict(train=[], stock=[], new=[], val=[])
     for i, path in enumerate(sorted((source / 'images').glob('*.jpg'))):
         image, mask = _half(source, path.stem)
-        has_water = bool((np.asarray(mask) == WATER).any())
+        is_new = bool((np.asarray(mask) == new).any())
         names = ['val'] if i % 5 == 4 else ['train', 'stock']
-        if names[-1] == 'stock' and has_water:
+        if names[-1] == 'stock' and is_new:
             names[-1] = 'new'
-        for name in names:
-            lists[name].append(path.stem)
+        for part in names:
+            lists[part].append(path.stem)
         for kind, table in tables.items():
             if kind != 'new/masks' or names[-1] == 'new':
                 labels = Image.fromarray(table[np.asarray(mask)])
                 labels.save(target / kind / f'{path.stem}.png')
         for folder in ('images', *['new/images'] * (names[-1] == 'new')):
             image.save(target / folder / path.name, quality=95)
-    for name, stems in lists.items():
-        (target / f'{name}.txt').write_text('\n'.join(stems) + '\n')
-        print(name, len(stems))
+    for part, stems in lists.items():
+        (target / f'{part}.txt').write_text('\n'.join(stems) + '\n')
+        print(part, len(stems))
 
 
 KINDS = ('masks_stock', 'masks_all', 'new/masks')
@@ -61,4 +72,4 @@ def _half(source: Path, stem: str) -> tuple[Image.Image, Image.Image]:
 
 
 if __name__ == '__main__':
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
