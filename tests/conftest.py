@@ -18,6 +18,18 @@ import mmseg_rbc  # noqa: F401
 from mmseg_rbc.datasets.shapes import make_shapes
 from mmseg_rbc.engine import run_sequence
 
+SLOW = (
+    'test_kill.py',
+    'test_processes.py',
+    'test_machines.py',
+    'test_faults.py',
+    'test_shares.py',
+    'test_importance_hook.py',
+    'test_train_tools.py',
+    'test_result_tools.py',
+    'test_end_to_end.py',
+)
+
 # The same examples in every run, so that no run fails by chance.
 # --hypothesis-profile=search draws others, and more of them.
 settings.register_profile(
@@ -35,6 +47,11 @@ settings.register_profile(
     max_examples=500,
 )
 settings.load_profile('repeat')
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files that take long: at the end one core would wait."""
+    items.sort(key=lambda item: item.path.name not in SLOW)
 
 
 def pytest_collection_finish() -> None:

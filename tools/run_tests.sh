@@ -31,6 +31,6 @@ if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
     ruff format --check .
     mypy
     # A process on each core; the tests of a file share what they prepare.
-    set -- -n auto --dist loadfile
+    set -- -n auto --dist loadfile --no-loadscope-reorder
 fi
 exec python -m pytest "$@"

@@ -2,8 +2,8 @@
 
 _base_ = 'stock.py'
 metainfo = dict(
-    classes=[*_base_.classes, _base_.held_out],
-    palette=[*_base_.palette, _base_.colors[_base_.held_out]],
+    classes=[*_base_.classes, _base_.held_out],  # type: ignore
+    palette=[*_base_.palette, _base_.colors[_base_.held_out]],  # type: ignore
 )
 model = dict(decode_head=dict(num_classes=8))
 train_dataloader = dict(
