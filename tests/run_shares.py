@@ -27,7 +27,10 @@ OPTIONS = {
     'model.backbone.norm_eval': True,
     'model.decode_head.norm_cfg': None,
 }
-DUPLETS = {'schedule.later.batch_size': 24}
+DUPLETS = {
+    'schedule.later.batch_size': 24,
+    'recipe.relative_consistency': None,
+}
 CONSISTENCY = 'method.losses.consistency'
 # All losses; with several processes each case is computed by these sizes.
 SIZES = (1, 2, 3, 5, 8, 12)
