@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from helpers import make_tiny_config
 from hypothesis import settings
+from mmengine.logging import MMLogger
 from mmengine.registry import init_default_scope
 from PIL import Image
 
@@ -61,6 +63,20 @@ def pytest_collection_finish() -> None:
     each, more than half the time of a tiny step.
     """
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _no_closed_logs() -> None:
+    """Forget log files that runs of other tests have closed.
+
+    MMEngine initializes weights through the logger that was made last, and
+    writes into its file.
+    """
+    for logger in MMLogger._instance_dict.values():
+        for handler in list(logger.handlers):
+            is_file = isinstance(handler, logging.FileHandler)
+            if is_file and handler.stream is None:
+                logger.removeHandler(handler)
 
 
 @pytest.fixture(autouse=True)
