@@ -65,8 +65,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def _no_closed_logs() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
     """Forget log files that runs of other tests have closed.
 
     MMEngine initializes weights through the logger that was made last, and
