@@ -4,7 +4,7 @@
 
 Each run is a ``torchrun`` of ``tools/train.py`` with gloo, while another
 process takes all the time of a core that it can get. All must end with exit
-code 0 and leave no process behind; it says how many did.
+code 0; it says how many did.
 """
 
 from __future__ import annotations
