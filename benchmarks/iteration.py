@@ -15,6 +15,8 @@ from measure import Figure, in_turns, ratio
 from published import PublishedSchedule
 
 SIZES = (128, 256)
+# Of the smaller size: 4 duplets.
+IMAGES = 8
 
 
 def iteration_figures(quick: bool) -> Iterator[Figure]:
@@ -27,8 +29,7 @@ def iteration_figures(quick: bool) -> Iterator[Figure]:
 
 def one_method(network: str, name: str, size: int, quick: bool) -> Figure:
     """Compare one method: half as many images where they are larger."""
-    images = 8 if network == 'mv2' else 4
-    case = Iteration(network, name, images // (size // SIZES[0]), size)
+    case = Iteration(network, name, IMAGES // (size // SIZES[0]), size)
     repeats = (5 if quick else 15) if network == 'mv2' else 3 if quick else 5
     times = in_turns(dict(run=case.run, bare=case.bare), repeats)
     limit = '<= 1.03' if name == 'rbc' else '<= 1.05'
@@ -39,7 +40,7 @@ def one_method(network: str, name: str, size: int, quick: bool) -> Figure:
 def published_figures(quick: bool) -> Iterator[Figure]:
     """Compare RBC with a model of the published schedule."""
     for network in NETWORKS:
-        case = Iteration(network, 'rbc', 8 if network == 'mv2' else 4, 128)
+        case = Iteration(network, 'rbc', IMAGES, 128)
         model = PublishedSchedule(case)
         functions = dict(run=case.run, published=model.run)
         times = in_turns(functions, 3 if quick else 7)

@@ -76,8 +76,8 @@ def main() -> None:
     warnings.simplefilter('ignore')
     import torch
     from around import around_figures
-    from data import data_figures
     from iteration import growth_figures, iteration_figures, published_figures
+    from loading import data_figures
     from losses import loss_figures
     from mmengine.registry import init_default_scope
 

@@ -26,6 +26,14 @@ ALIASES = {'joint': 'offline', '15-5s': '15-1'}
 Steps = tuple[tuple[int, ...], ...]
 
 
+def is_background(name: str) -> bool:
+    """Whether a class 0 of this name is the rest, and no class of its own.
+
+    That of a stock network may be one: of Cityscapes it is road.
+    """
+    return name.lower() in ('background', NOT_LEARNED)
+
+
 @dataclass(frozen=True)
 class Task:
     """The classes of every continual step.
@@ -73,6 +81,11 @@ class Task:
         if isinstance(task, str):
             if order is None or isinstance(order, str):
                 return cls.parse(task, len(classes), order)
+            if not isinstance(order, Sequence):
+                raise ValueError(
+                    f'order {order!r} is neither a letter such as "a" nor a '
+                    'list of all foreground classes by name or id'
+                )
             ids = {name: i for i, name in enumerate(classes)}
             named = [_class_id(c, ids) for c in order]
             return cls.parse(task, len(classes), named)

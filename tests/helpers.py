@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -11,6 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from mmengine.config import Config
@@ -23,6 +27,15 @@ from mmseg_rbc.utils.files import write_json, write_text
 TESTS = Path(__file__).parent
 REPO = TESTS.parent
 CONFIGS = REPO / 'configs'
+
+# What tools import when they run.
+PRELOADED = [
+    'helpers',
+    'mmseg_rbc.apis',
+    'mmseg_rbc.engine.benchmark',
+    'mmseg_rbc.engine.sequence',
+    'mmseg_rbc.reporting.report',
+]
 
 # The tasks of the published tables, by number of foreground classes.
 BENCHMARK_TASKS = {
@@ -175,51 +188,96 @@ def run_tool(
 ) -> str:
     """Run a tool as a user does, with the package and tests of this folder.
 
+    A Python file runs in forks of a process that has imported what tools
+    import, which takes longer than a tiny run.
+
     Args:
         tool: A Python file or shell script, below ``tools/`` if relative.
         args: Its arguments.
-        processes: Above 1 the Python file is started by torchrun.
-        expected: Its exit code.
+        processes: How many run the Python file, as torchrun starts them.
+            Above 1 what is below ``tools/`` gets a ``--launcher``.
+        expected: The exit code of each.
         env: Further variables of the environment.
         cwd: Where to run it.
 
     Returns:
         What it printed, errors last.
     """
-    path = str(REPO / 'tools' / tool)
-    command = ['bash'] if path.endswith('.sh') else [sys.executable]
-    if processes > 1:
-        command += ['-m', 'torch.distributed.run', '--standalone']
-        command += [f'--nproc_per_node={processes}']
-    done = subprocess.run(
-        [*command, path, *map(str, args)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=tool_environment(**(env or {})),
-    )
-    printed = done.stdout + done.stderr
-    assert done.returncode == expected, printed[-4000:]
+    argv = [str(REPO / 'tools' / tool), *map(str, args)]
+    if processes > 1 and not Path(tool).is_absolute():
+        argv += ['--launcher', 'pytorch']
+    environment = tool_environment(**(env or {}))
+    if argv[0].endswith('.sh'):
+        done = subprocess.run(
+            ['bash', *argv],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=cwd,
+            env=environment,
+        )
+        printed, codes = done.stdout + done.stderr, [done.returncode]
+    else:
+        printed, codes = run_forks(argv, environment, cwd, processes)
+    assert codes == [expected] * processes, f'{codes}\n{printed[-4000:]}'
     return printed
 
 
-def run_forked(*runs: tuple[int, Sequence[object]]) -> str:
-    """Run tools one after another, each with several processes of gloo.
-
-    The processes are forks of one that has imported everything.
+def run_forks(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path | None,
+    processes: int,
+) -> tuple[str, list[int | None]]:
+    """Run a Python file in forks; return what they printed, and their codes.
 
     Args:
-        runs: Numbers of processes, and the name and arguments of the tool.
-
-    Returns:
-        What they printed, errors last.
+        argv: The file and its arguments.
+        environment: Of the forks.
+        cwd: Where they run.
+        processes: Above 1 each finds its rank in its environment.
     """
-    text = json.dumps([(number, [*map(str, args)]) for number, args in runs])
-    printed = run_tool(TESTS / 'run_forks.py', text)
-    codes = [[0] * number for number, _ in runs]
-    assert f'exit codes: {codes}' in printed, printed[-4000:]
-    return printed
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(PRELOADED)
+    names = dict(MASTER_ADDR='127.0.0.1', MASTER_PORT=environment['PORT'])
+    names['WORLD_SIZE'] = str(processes)
+    with TemporaryDirectory() as folder:
+        outputs = [str(Path(folder, name)) for name in ('out', 'err')]
+        forks = []
+        for rank in map(str, range(processes)):
+            more = dict(names, RANK=rank, LOCAL_RANK=rank)
+            own = {**environment, **(more if processes > 1 else {})}
+            args = (argv, own, cwd, outputs)
+            forks.append(context.Process(target=run_file, args=args))
+            forks[-1].start()
+        for fork in forks:
+            fork.join()
+        printed = ''.join(Path(output).read_text() for output in outputs)
+    return printed, [fork.exitcode for fork in forks]
+
+
+def run_file(
+    argv: list[str],
+    environment: dict[str, str],
+    cwd: Path | None,
+    outputs: Sequence[str],
+) -> None:
+    """Run a Python file as the interpreter would, in this process."""
+    for number, output in enumerate(outputs, 1):
+        mode = os.O_CREAT | os.O_WRONLY | os.O_APPEND
+        os.dup2(os.open(output, mode), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    # Read when torch was imported.
+    torch.set_num_threads(int(environment['OMP_NUM_THREADS']))
+    if cwd:
+        os.chdir(cwd)
+    sys.argv = list(argv)
+    paths = environment['PYTHONPATH'].split(os.pathsep)
+    sys.path[:0] = [str(Path(argv[0]).parent), *paths]
+    # MMEngine collects garbage for every data set: most of a tiny step.
+    gc.freeze()
+    runpy.run_path(argv[0], run_name='__main__')
 
 
 def tool_environment(**more: str) -> dict[str, str]:

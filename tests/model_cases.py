@@ -84,7 +84,7 @@ def gather(regularizer, steps, last, previous=None):
     previous = previous or {}
     gathered = regularizer.begin(steps[0][0], previous)
     for count, (theta, gradient) in enumerate(steps):
-        gathered = regularizer.update(gathered, theta, gradient, count)
+        regularizer.update(gathered, theta, gradient, count)
     return regularizer.end(gathered, last, previous)
 
 

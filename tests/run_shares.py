@@ -56,6 +56,12 @@ CASES = {
         'recipe.relative_consistency': 10.0,
         'method.full_view_weight': 2.0,
     },
+    # Erased views have other numbers of void pixels in each process.
+    'rbc-lgkd': {
+        **DUPLETS,
+        'recipe.relative_pod': 0.001,
+        f'{CONSISTENCY}.weight': 1000.0,
+    },
     'mib': {},
     'lwf': {},
     'lwf-mc': {'method.losses.kd.weight': 1.0},

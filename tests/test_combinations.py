@@ -125,7 +125,6 @@ def test_two_processes_equal_one(tiny_root, base, tmp_path):
     for processes in (1, 2):
         folder = tmp_path / str(processes)
         args = ['--work-dir', folder, '--init-from', base]
-        args += ['--launcher', 'pytorch'] * (processes > 1)
         args += ['--cfg-options', *options]
         run_tool('train.py', leaf, *args, processes=processes)
         finals.append(weights(folder / 'step_1/final.pth'))

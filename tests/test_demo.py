@@ -28,7 +28,7 @@ def test_it_is_small_and_shows_its_pictures():
 
 @pytest.mark.skipif(
     'MMSEG_RBC_NOTEBOOK' not in os.environ,
-    reason='set MMSEG_RBC_NOTEBOOK=1 to run the notebook (a minute)',
+    reason='set MMSEG_RBC_NOTEBOOK=1 to run the notebook (27 s of CPU time)',
 )
 def test_it_runs(tmp_path, monkeypatch):
     """Old classes stay, and the new one is learned."""

@@ -25,6 +25,7 @@ OF_NO_MODULE = {
     'test_networks.py',
     'test_no_background.py',
     'test_processes.py',
+    'test_reads.py',
     'test_shares.py',
     'properties/test_crops.py',
     'properties/test_distances.py',

@@ -10,7 +10,6 @@ import torch
 from helpers import (
     CONFIGS,
     assert_equal_weights,
-    run_forked,
     run_tool,
     weights,
 )
@@ -64,7 +63,6 @@ def test_two_processes_equal_one(tiny_root, base, tmp_path, length):
         folder = tmp_path / str(processes)
         shutil.copytree(base, folder)
         args = ['--work-dir', folder, '--step', 1, '--cfg-options', *options]
-        args += ['--launcher', 'pytorch'] * (processes > 1)
         run_tool(*TRAIN, *args, processes=processes)
         finals.append(weights(folder / 'step_1/final.pth'))
         (log,) = folder.glob('step_1/*/*.log')
@@ -145,27 +143,24 @@ RW = [
 
 @pytest.fixture(scope='module')
 def forked(tiny_root, tmp_path_factory) -> tuple[Path, str]:
-    """Return a folder of runs, and what they printed.
+    """Return a folder of runs, and what the one of 16 processes printed.
 
     ``1``, ``2`` and ``4`` were trained and tested by as many processes,
     ``grown`` by 16, and ``rw_1`` and ``rw_3`` are of RW.
     """
     folder = tmp_path_factory.mktemp('forked')
     short = ['--cfg-options', f'continual.data_root={tiny_root}', *SHORT]
-    rw = CONFIGS / 'rw/rw_fcn-tiny_shapes-15-1-overlapped.py'
-    runs: list[tuple[int, list]] = []
     for number in (1, 2, 4):
         run = ['--step', 0, '--work-dir', folder / str(number)]
         final = folder / str(number) / 'step_0/final.pth'
-        runs.append((number, [*TRAIN, *run, *short, *RANDOM]))
-        runs.append((number, ['test.py', TRAIN[1], final, *short]))
-    run = ['--work-dir', folder / 'grown']
-    runs.append((16, [*TRAIN, *run, *short, *GROWING]))
+        run_tool(*TRAIN, *run, *short, *RANDOM, processes=number)
+        run_tool('test.py', TRAIN[1], final, *short, processes=number)
     for number in (1, 3):
         run = ['--step', 0, '--work-dir', folder / f'rw_{number}']
-        args = ['train.py', rw, *run, *short, *RW]
-        runs.append((number, args))
-    return folder, run_forked(*runs)
+        rw = CONFIGS / 'rw/rw_fcn-tiny_shapes-15-1-overlapped.py'
+        run_tool('train.py', rw, *run, *short, *RW, processes=number)
+    run = ['--work-dir', folder / 'grown']
+    return folder, run_tool(*TRAIN, *run, *short, *GROWING, processes=16)
 
 
 @pytest.mark.parametrize('number', [1, 2, 4])

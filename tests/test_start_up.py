@@ -1,5 +1,6 @@
 """How soon a tool answers, and what importing the package adds to MMSeg."""
 
+import os
 import runpy
 import subprocess
 import sys
@@ -11,6 +12,7 @@ TOOLS = sorted((REPO / 'tools').glob('**/*.py'))
 # Each of them takes longer to import than a second of patience allows.
 HEAVY = ('torch', 'mmcv', 'mmseg', 'mmseg_rbc', 'matplotlib')
 HELP = f"""
+import os
 import runpy
 import sys
 import time
@@ -78,3 +80,31 @@ def test_launcher_arguments(name, monkeypatch):
         monkeypatch.setattr(sys, 'argv', [tool, *files, *more])
         args = parse_args()
         assert (args.launcher, args.local_rank) == expected
+
+
+def test_scripts_answer_before_they_install_anything(tmp_path):
+    """From another folder, by a path that is relative to it."""
+    for name in ('quickstart.sh', 'run_tests.sh'):
+        script = os.path.relpath(REPO / 'tools' / name, tmp_path)
+        command = ['bash', script, '--help']
+        result = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        first, *_, last = result.stdout.splitlines()
+        assert first.startswith('Install')
+        assert f'  bash tools/{name}' in result.stdout
+        assert last and not last.startswith(('set', '#')), 'the header ends'
+        assert result.stderr == ''
+
+
+def test_quick_start_takes_no_arguments(tmp_path):
+    result = subprocess.run(
+        ['bash', REPO / 'tools/quickstart.sh', '--all', '3'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2 and result.stdout == ''
+    said = "quickstart.sh takes no arguments, found '--all 3'\n"
+    assert result.stderr == said

@@ -17,9 +17,20 @@ def parse_args() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add = parser.add_argument
-    add('config', help='config of the network, of stock MMSeg')
-    add('checkpoint', help='its checkpoint')
+    parser.add_argument('config', help='config of the network, of stock MMSeg')
+    parser.add_argument('checkpoint', help='its checkpoint')
+    add_data(parser.add_argument_group('data'))
+    add_training(parser.add_argument_group('training'))
+    parser.add_argument('--work-dir', help='work_dirs/<config>+<new classes>')
+    parser.add_argument(
+        '--dry-run', action='store_true', help='only say what would happen'
+    )
+    return parser.parse_args()
+
+
+def add_data(group: argparse._ArgumentGroup) -> None:
+    """Add the options of what is trained and evaluated on."""
+    add = group.add_argument
     add('--images', required=True, help='folder of new images')
     add('--masks', required=True, help='folder of their masks, of equal names')
     add(
@@ -47,7 +58,6 @@ def parse_args() -> argparse.Namespace:
         metavar='VALUE',
         help='pixels that are ignored (default: 255)',
     )
-    add('--method', default='rbc', help='rbc, plop, mib, ilt, lwf or ft')
     add(
         '--val-config',
         help='config whose val_dataloader has the images to evaluate on; the '
@@ -59,7 +69,12 @@ def parse_args() -> argparse.Namespace:
         default=0.1,
         help='share of the new images to hold out (default: %(default)s)',
     )
-    add('--work-dir', help='work_dirs/<config>+<new classes> by default')
+
+
+def add_training(group: argparse._ArgumentGroup) -> None:
+    """Add the options of method, schedule and processes."""
+    add = group.add_argument
+    add('--method', default='rbc', help='rbc, plop, mib, ilt, lwf or ft')
     add('--epochs', type=int, default=30, help='default: %(default)s')
     add('--batch-size', type=int, default=8, help='default: %(default)s')
     add('--lr', type=float, help='a quarter of that in the config by default')
@@ -69,7 +84,6 @@ def parse_args() -> argparse.Namespace:
         action='store_true',
         help='continue from the last checkpoint',
     )
-    add('--dry-run', action='store_true', help='only say what would happen')
     add(
         '--cfg-options',
         nargs='+',
@@ -77,7 +91,19 @@ def parse_args() -> argparse.Namespace:
         metavar='KEY=VALUE',
         help='more settings, such as recipe.relative_pod=0.3',
     )
-    return parser.parse_args()
+    add(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='job launcher',
+    )
+    add(
+        '--local_rank',
+        '--local-rank',
+        type=int,
+        default=0,
+        help='set by the launcher',
+    )
 
 
 def class_value(text: str) -> tuple[str, int]:
@@ -95,6 +121,8 @@ def main() -> None:
     """Run the command line."""
     args = vars(parse_args())
     # Not above: --help answers without torch.
+    from mmengine.dist import is_main_process
+
     from mmseg_rbc.apis import add_classes, added_work_dir
     from mmseg_rbc.engine.launch import processes
     from mmseg_rbc.reporting.tables import summary_table
@@ -104,16 +132,16 @@ def main() -> None:
 
     classes, options = dict(args.pop('classes')), args.pop('cfg_options')
     work_dir = args.pop('work_dir') or added_work_dir(args['config'], classes)
+    group = processes(args.pop('launcher'), args.pop('local_rank'), {})
     how_far = WorkDir(work_dir).how_far
-    with plain_errors(), explained_faults(how_far), stoppable(how_far):
-        with processes('none', 0, {}):
-            added = add_classes(
-                **args, classes=classes, work_dir=work_dir, options=options
-            )
-    if added.results:
-        print(summary_table(added.results))
-        print(f'results: {added.work_dir}')
-        print(f'for stock MMSeg: {added.config} {added.checkpoint}')
+    with plain_errors(), explained_faults(how_far), stoppable(how_far), group:
+        added = add_classes(
+            **args, classes=classes, work_dir=work_dir, options=options
+        )
+        if added.results and is_main_process():
+            print(summary_table(added.results))
+            print(f'results: {added.work_dir}')
+            print(f'for stock MMSeg: {added.config} {added.checkpoint}')
 
 
 if __name__ == '__main__':

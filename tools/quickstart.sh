@@ -3,10 +3,24 @@
 # FT, MiB, PLOP and RBC, and Joint, on the CPU, print the results, and make a
 # report with pictures.
 #
+#   bash tools/quickstart.sh
+#
 # Everything is in data/shapes and work_dirs/quickstart. What is finished is
 # not run again: a quick start that was stopped continues.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+case ${1:-} in
+    '') ;;
+    -h | --help)
+        sed -n '2,9s/^# \{0,1\}//p' tools/quickstart.sh
+        exit
+        ;;
+    *)
+        echo "quickstart.sh takes no arguments, found '$*'" >&2
+        exit 2
+        ;;
+esac
 . tools/environment.sh
 use_environment onedl
 

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 stack=onedl
 case ${1:-} in
     -h | --help)
-        sed -n '2,8s/^# \{0,1\}//p' "$0"
+        sed -n '2,8s/^# \{0,1\}//p' tools/run_tests.sh
         exit
         ;;
     --stack)
@@ -31,6 +31,6 @@ if [ $# -eq 0 ] && [ "$stack" = onedl ]; then
     ruff format --check .
     mypy
     # A process on each core; the tests of a file share what they prepare.
-    set -- -n auto --dist loadfile --no-loadscope-reorder
+    set -- -n auto --dist loadfile --no-loadscope-reorder --durations 25
 fi
 exec python -m pytest "$@"

@@ -79,7 +79,11 @@ def evaluate(args: argparse.Namespace) -> None:
     from mmseg_rbc.engine.launch import build_runner, processes
     from mmseg_rbc.engine.step_parts import continual_metrics
     from mmseg_rbc.runs import StepDir
-    from mmseg_rbc.utils.checkpoint import check_origin, load_checkpoint
+    from mmseg_rbc.utils.checkpoint import (
+        check_origin,
+        load_checkpoint,
+        state_of,
+    )
     from mmseg_rbc.utils.weights import check_weights
 
     options = dict(args.cfg_options or {})
@@ -105,7 +109,8 @@ def evaluate(args: argparse.Namespace) -> None:
     with processes(args.launcher, args.local_rank, cfg.get('env_cfg', {})):
         runner = build_runner(cfg)
         network = runner.model.state_dict()
-        check_weights(content['state_dict'], network, args.checkpoint)
+        state = state_of(content, args.checkpoint)
+        check_weights(state, network, args.checkpoint)
         runner.test()
         if is_main_process():
             print(f'results: {results.metrics}')

@@ -8,7 +8,6 @@ import argparse
 
 from mmengine.config import Config, DictAction
 from mmengine.registry import init_default_scope
-from mmengine.utils import import_modules_from_strings
 
 
 def parse_args() -> argparse.Namespace:
@@ -77,8 +76,6 @@ def read_config(args: argparse.Namespace) -> tuple[Config, dict]:
         options['optim_wrapper.type'] = 'AmpOptimWrapper'
         options['optim_wrapper.loss_scale'] = 'dynamic'
     cfg = load_config(args.config, options)
-    # Options may name further modules.
-    import_modules_from_strings(**cfg.get('custom_imports', {}))
     cfg.launcher = args.launcher
     return cfg, options
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 from mmengine.device import get_device
-from mmengine.dist import barrier, is_main_process
+from mmengine.dist import barrier, is_distributed, is_main_process
 from mmengine.logging import print_log
 
 from mmseg_rbc.datasets.new_images import NewImages, find_new_images
@@ -168,6 +168,8 @@ def _run(
             content = dict(meta=meta, state_dict=stock.state)
             save_checkpoint(content, folder.step(0).final)
     barrier()
+    # The group is there already, whatever started it.
+    cfg.launcher = 'pytorch' if is_distributed() else 'none'
     result.results = run_sequence(
         cfg,
         folder.path,

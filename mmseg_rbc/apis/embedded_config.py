@@ -34,12 +34,13 @@ _OF_TRAINING = (
     'channels_last',
 )
 # Where weights start; those of the checkpoint replace them.
-_OF_INITIALIZATION = ('init_cfg', 'pretrained')
+_OF_INITIALIZATION = ('init_cfg', 'pretrained', 'checkpoint_path')
 # The first makes a registry import a module, the others reach the web.
 _FORBIDDEN_KEYS = ('_scope_', 'backend_args', 'file_client_args')
 # A network and a transform need plain words: losses unpickle the file that
-# a class weight names, loaders of medical images have a backend "pickle".
-_NO_WORD = re.compile(r'[/\\.]|^pickle$')
+# a class weight names, which may be called "pkl" without a dot, and loaders of
+# medical images have a backend "pickle".
+_NO_WORD = re.compile(r'[/\\.]|^(pickle|pkl|ya?ml)$')
 # Data lies in files, but not on the web and not in files that run.
 _NO_DATA = re.compile(r'://|\.(pkl|pickle|ya?ml)$', re.IGNORECASE)
 
@@ -68,7 +69,10 @@ def network_parts(parsed: Mapping[str, Any], path: str) -> Config:
         where = f'{path}: test_pipeline'
         _check(kept['test_pipeline'], where, (TRANSFORMS,), _NO_WORD)
     for key in ('val_dataloader', 'train_dataloader'):
-        for dataset in base_datasets(parsed.get(key, {}).get('dataset')):
+        loader = parsed.get(key) or {}
+        if not isinstance(loader, Mapping):
+            raise ValueError(f'{path}: {key} is {loader!r}, expected a dict')
+        for dataset in base_datasets(loader.get('dataset')):
             if key == 'train_dataloader':
                 dataset = dict(dataset, pipeline=[])
             _check(dataset, f'{path}: {key}.dataset', (DATASETS,), _NO_DATA)
@@ -95,11 +99,15 @@ def build_dataset(config: Mapping[str, Any]) -> Any:
 def _without_initialization(value: Any) -> Any:
     """Leave out what would read or download other weights."""
     if isinstance(value, Mapping):
-        return {
+        kept = {
             key: _without_initialization(part)
             for key, part in value.items()
             if key not in _OF_INITIALIZATION
         }
+        if str(kept.get('type')).split('.')[-1] == 'TIMMBackbone':
+            # The only one of MMSeg that downloads weights unless told not to.
+            kept['pretrained'] = False
+        return kept
     if isinstance(value, (list, tuple)):
         return type(value)(map(_without_initialization, value))
     return value
@@ -144,7 +152,8 @@ def _is_module(word: str) -> bool:
     Some parts take a type under another name, such as ``resize_type``, and a
     registry that does not know it tries to import it.
     """
-    if not word.isidentifier() or word in sys.modules:
+    # An import takes any file name, such as "my-script", but no empty one.
+    if not word or word in sys.modules:
         return False
     found = importlib.util.find_spec(word)
     # A mere folder has no origin, and runs nothing.

@@ -13,8 +13,9 @@ from mmseg.apis import inference_model, init_model
 from mmseg.models import EncoderDecoder
 
 from mmseg_rbc.runs import StepDir
-from mmseg_rbc.utils.checkpoint import load_checkpoint
+from mmseg_rbc.utils.checkpoint import load_checkpoint, state_of
 from mmseg_rbc.utils.literals import parse_literals
+from mmseg_rbc.utils.weights import check_weights
 
 from .embedded_config import network_parts
 
@@ -70,8 +71,16 @@ def load_network(checkpoint: str, device: str = 'cpu') -> EncoderDecoder:
             f'the network of {checkpoint} cannot be built ({error}): import '
             'the module that registers its parts first'
         ) from error
-    model.load_state_dict(content['state_dict'])
-    model.dataset_meta = content['meta'].get('dataset_meta')
+    except Exception as error:  # a config can be wrong in any way
+        raise ValueError(
+            f'the network of {checkpoint} cannot be built '
+            f'({type(error).__name__}: {error}): pass a checkpoint of '
+            'tools/train.py'
+        ) from error
+    state = state_of(content, checkpoint)
+    check_weights(state, model.state_dict(), checkpoint)
+    model.load_state_dict(state)
+    model.dataset_meta = content.get('meta', {}).get('dataset_meta')
     return model
 
 

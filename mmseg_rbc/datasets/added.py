@@ -25,6 +25,15 @@ class NetworkOrderMixin(ContinualMixin):
         """Return class names by id; mask values are not known here."""
         return list(info['classes']), {}
 
+    def _step_metainfo(self) -> dict:
+        """Return what the metainfo says of this step.
+
+        Old and new masks have values of their own, which may be the same:
+        predictions have the positions in the network.
+        """
+        info = super()._step_metainfo()
+        return dict(info, label_values=list(range(len(info['seen']))))
+
 
 @DATASETS.register_module()
 class AddedClassesDataset(NetworkOrderMixin, BaseSegDataset):

@@ -9,7 +9,7 @@ import numpy as np
 from mmengine.logging import print_log
 
 from mmseg_rbc.class_orders import duplicates
-from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED
+from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED, is_background
 from mmseg_rbc.utils.keys import nearest
 
 
@@ -28,8 +28,7 @@ def class_names(
             f'metainfo.classes is {classes!r}, expected a list of names, such '
             'as ["background", "cat"]'
         )
-    own = classes[0].lower() in ('background', NOT_LEARNED)
-    first = 0 if own else 1
+    first = 0 if is_background(classes[0]) else 1
     names = [NOT_LEARNED] * first + list(classes)
     twice = duplicates(names)
     twice += [name for name in names[1:] if name.lower() == 'background']
@@ -60,6 +59,7 @@ def map_values(
     Returns:
         Class id of mask values.
     """
+    _check_kinds(label_map, ignore_values)
     ids = {name: i for i, name in enumerate(names)}
     given = {_value(v, 'label_map'): label_map[v] for v in label_map}
     for value, name in given.items():
@@ -91,6 +91,20 @@ def map_values(
     if found.get(0) == 1:
         _say_no_background(names[1])
     return found
+
+
+def _check_kinds(label_map: object, ignore_values: object) -> None:
+    """Raise for settings of another kind."""
+    if not isinstance(label_map, Mapping):
+        raise ValueError(
+            f'label_map is {label_map!r}, expected the class names of mask '
+            'values, such as {7: "car", 8: "car"}'
+        )
+    if not isinstance(ignore_values, Sequence):
+        raise ValueError(
+            f'ignore_values is {ignore_values!r}, expected a list of mask '
+            'values, such as [11]'
+        )
 
 
 @lru_cache

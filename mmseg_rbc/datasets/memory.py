@@ -94,7 +94,10 @@ def records_of(dataset: Any) -> list[Record]:
     index = dataset.classes_of(infos)
     labels = dataset.train_label_map(dataset.step)
     # What the step does not label nobody looks at.
-    visible = [c for v, c in dataset.class_ids.items() if labels[v] > 0]
+    # Several values may be one class, which an image shows once.
+    visible = dict.fromkeys(
+        c for value, c in dataset.class_ids.items() if labels[value] > 0
+    )
     folders = _folders(dataset)
     return [
         Record(
@@ -161,8 +164,11 @@ class MemoryDataset(RepeatDataset):
         super().full_init()
         base = base_dataset(self.dataset)
         folders = _folders(base)
+        palette = base.mask_palette
+        colors = {} if palette is None else dict(mask_palette=palette)
         self._remembered = [
             dict(
+                colors,
                 img_path=osp.join(folders[0], record.image),
                 seg_map_path=osp.join(folders[1], record.mask),
                 label_map=base.train_label_map(record.step),

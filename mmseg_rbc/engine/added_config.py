@@ -35,7 +35,7 @@ TRANSFORMS = dict(
     PackSegInputs='PackDupletInputs',
 )
 # What the parts of the evaluation may differ in.
-OWN_METAINFO = ['label_map', 'label_values', 'reduce_zero_label']
+OWN_METAINFO = ['label_map', 'reduce_zero_label']
 
 
 def method_parts(name: str) -> dict[str, Any]:

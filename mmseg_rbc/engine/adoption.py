@@ -27,6 +27,7 @@ def adopt_step_0(
     target: StepDir,
     run: RunConfig,
     network: Mapping[str, Tensor],
+    check_only: bool = False,
 ) -> None:
     """Take the network of step 0 from a checkpoint or another work dir.
 
@@ -37,6 +38,7 @@ def adopt_step_0(
             setting and criterion.
         network: Weights of its network in step 0, which must have the same
             names and shapes.
+        check_only: Whether to write nothing.
     """
     if osp.isdir(source):
         source = WorkDir(source).step(0).final
@@ -50,9 +52,12 @@ def adopt_step_0(
         _check_background(content, source, run.identity(0)['classes'])
         check_origin(content, source, run.identity(0))
         check_weights(content['state_dict'], network, source)
+        parts = {target.final: network_only(content)}
         if run.method.get('importance'):
-            _adopt_importance(StepDir.of(source), target)
-        save_checkpoint(network_only(content), target.final)
+            parts[target.importance] = _read_importance(StepDir.of(source))
+        for path, part in parts.items():
+            if not check_only:
+                save_checkpoint(part, path)
     barrier()
 
 
@@ -68,12 +73,11 @@ def _check_background(
         )
 
 
-def _adopt_importance(source: StepDir, target: StepDir) -> None:
+def _read_importance(source: StepDir) -> dict:
     if not osp.isfile(source.importance):
         raise FileNotFoundError(
             f'--init-from: {source.importance} does not exist, but this '
             'method needs the importance of the weights in step 0: take it '
             'from a run of the same method, or train step 0'
         )
-    # Not copied: a file that is refused must not get into this work dir.
-    save_checkpoint(load_checkpoint(source.importance), target.importance)
+    return load_checkpoint(source.importance)

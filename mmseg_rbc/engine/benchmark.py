@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mmengine.utils import import_modules_from_strings
-
 from mmseg_rbc.runs import WorkDir
 
 from .config_parts import load_config
@@ -94,8 +92,6 @@ def plan_jobs(
                     'and each seed once'
                 )
             cfg = load_config(config, options or {})
-            # Options may name further modules.
-            import_modules_from_strings(**cfg.get('custom_imports', {}))
             job = Job(config, seed, WorkDir(path), RunConfig(cfg, options))
             owner = owners.setdefault(f'{seed} {base_key(job.run)}', job)
             job.shares = None if owner is job else owner

@@ -112,6 +112,10 @@ def _check_dataset(dataset: Any, where: str) -> None:
 
 def _check_texts(part: Mapping[str, Any], where: str) -> None:
     prefix = part.get('data_prefix') or {}
+    if not isinstance(prefix, Mapping):
+        raise ValueError(
+            f'{where}: data_prefix is {prefix!r}, expected a dict'
+        )
     for key, value in {**part, **prefix}.items():
         if key in TEXTS and not isinstance(value, (str, type(None))):
             raise ValueError(f'{where}: {key} is {value!r}, expected a path')

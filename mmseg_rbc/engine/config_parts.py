@@ -15,6 +15,7 @@ from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import Registry
+from mmengine.utils import import_modules_from_strings
 from mmseg.registry import DATASETS, MODELS, TASK_UTILS, TRANSFORMS
 
 from mmseg_rbc.datasets import ContinualMixin
@@ -75,6 +76,7 @@ def load_config(path: str, options: Mapping[str, Any]) -> Config:
         )
     cfg = Config.fromfile(path)
     merge_options(cfg, options)
+    import_custom(cfg)
     return cfg
 
 
@@ -88,6 +90,21 @@ def merge_options(cfg: Config, options: Mapping[str, Any]) -> None:
                 f'{key}={value} does not fit the config ({error}): check the '
                 'place of the option'
             ) from None
+
+
+def import_custom(cfg: Config) -> None:
+    """Import ``custom_imports``: options may name further modules."""
+    wanted = cfg.get('custom_imports')
+    if not wanted:
+        return
+    try:
+        import_modules_from_strings(**wanted)
+    except (ImportError, TypeError) as error:
+        raise ValueError(
+            f'custom_imports is {wanted!r}, which cannot be imported '
+            f'({error}): expected dict(imports=["module"]) of modules that '
+            'Python finds'
+        ) from error
 
 
 def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:

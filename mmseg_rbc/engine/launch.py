@@ -170,10 +170,25 @@ def build_runner(cfg: Config) -> Runner:
             # added depends on it: a resumed run would end otherwise.
             'find_unused_parameters': True,
         }
+    cfg.train_dataloader = with_loader_defaults(cfg.train_dataloader)
     if 'runner_type' in cfg:
         cfg.train_dataloader = share_batch(cfg.train_dataloader)
         return RUNNERS.build(cfg)
     return BriefRunner.from_cfg(cfg)
+
+
+def with_loader_defaults(loader: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config of a data loader that does not hold up training.
+
+    Its workers stay from epoch to epoch, and their batches lie in memory
+    that an accelerator reads directly; what the config says wins. Two batches
+    a worker are made ahead, which is torch's default.
+    """
+    defaults = dict(
+        persistent_workers=loader.get('num_workers', 0) > 0,
+        pin_memory=_has_accelerator(),
+    )
+    return {**defaults, **loader}
 
 
 def close_runner(runner: Runner) -> None:

@@ -147,7 +147,8 @@ def run_jobs(
     free = list(devices)
     threads = threads_of_a_job(list(devices).count('cpu'))
     if waiting and 'cpu' in devices:
-        say(f'each job on the CPU has {threads} threads (OMP_NUM_THREADS)')
+        what = 'thread' if threads == 1 else 'threads'
+        say(f'each job on the CPU has {threads} {what} (OMP_NUM_THREADS)')
     running: list[Process] = []
     try:
         while waiting or running:

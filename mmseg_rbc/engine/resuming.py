@@ -17,6 +17,7 @@ from mmengine.logging import print_log
 from mmseg_rbc.runs import StepDir
 from mmseg_rbc.utils.checkpoint import load_checkpoint
 from mmseg_rbc.utils.literals import parse_literals
+from mmseg_rbc.utils.safe_loading import UnreadableCheckpointError
 
 from .digests import DIGESTED
 
@@ -47,11 +48,10 @@ def find_checkpoint(
     for path in folder.checkpoints():
         try:
             content = load_checkpoint(path)
-        except (EOFError, RuntimeError) as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0]
+        except UnreadableCheckpointError as error:
             print_log(
-                f'{path} is damaged ({reason}): going on from the checkpoint '
-                'before it',
+                f'{path} is damaged ({error.reason}): going on from the '
+                'checkpoint before it',
                 'current',
                 logging.WARNING,
             )

@@ -33,6 +33,7 @@ from mmseg_rbc.utils.files import remove_parts
 from .adoption import adopt_step_0
 from .batch import growth_sentence
 from .checks import check_run
+from .config_kinds import check_kinds
 from .digests import training_digests
 from .hooks import NormStatisticsHook
 from .launch import build_runner, check_shared_folder, close_runner
@@ -73,6 +74,7 @@ def run_sequence(
     """
     check_shared_folder(work_dir)
     cfg = copy.deepcopy(cfg)
+    check_kinds(cfg)
     # One seed for all steps and all restarts.
     cfg.randomness = dict(dict(seed=0), **(cfg.get('randomness') or {}))
     run, folder = RunConfig(cfg, options), WorkDir(work_dir)
@@ -80,13 +82,16 @@ def run_sequence(
     _say_growth(run, configs)
     every = range(len(configs))
     wanted = list(every if steps is None else steps)
-    adopts = bool(init_from) and init_from != work_dir
     to_train = [s for s in every if not read_finished(folder, s, run)]
-    if adopts and 0 in to_train:
+    adopts = bool(init_from) and init_from != work_dir and 0 in to_train
+    if adopts:
         to_train.remove(0)
         wanted = sorted({0, *wanted})
     checked = check_run(configs, work_dir, to_train)
     if check_only:
+        if adopts:
+            source, weights = str(init_from), checked.weights
+            adopt_step_0(source, folder.step(0), run, weights, check_only)
         return []
     images = [survey.num_images for survey in checked.surveys]
     for step in wanted:

@@ -7,6 +7,7 @@ import os
 import os.path as osp
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from mmengine.config import Config
@@ -16,7 +17,7 @@ from mmseg.models import EncoderDecoder
 from mmseg.registry import DATASETS
 from torch import Tensor
 
-from mmseg_rbc.datasets.classes import class_colors, make_palette
+from mmseg_rbc.datasets.classes import make_palette
 from mmseg_rbc.datasets.wrappers import base_datasets
 from mmseg_rbc.utils.checkpoint import load_checkpoint, save_checkpoint
 from mmseg_rbc.utils.files import write_text
@@ -126,6 +127,12 @@ def _names(
 ) -> tuple[list[str], list[list[int]]]:
     """Return names and colors of the classes, one for each output."""
     head = decode_heads(cfg.model)[0]
+    if 'num_classes' not in head:
+        raise ValueError(
+            f'the stock config has a {head.type} without num_classes, '
+            'expected a head that classifies through cls_seg, such as '
+            'ASPPHead: classes cannot be added to this network'
+        )
     classes = list(meta.get('classes') or ())
     if len(classes) != head.num_classes or head.num_classes < 2:
         raise ValueError(
@@ -134,9 +141,19 @@ def _names(
             'metainfo=dict(classes=[...]) of the data sets in its config'
         )
     palette = meta.get('palette')
-    if palette is None or len(palette) != len(classes):
-        palette = make_palette(len(classes))
-    return classes, class_colors(palette, classes)
+    # They go into configs, and come from a checkpoint.
+    colors = [] if palette is None else [tuple(color) for color in palette]
+    parts = [part for color in colors for part in color]
+    if not all(isinstance(name, str) for name in classes) or not all(
+        isinstance(part, Integral) for part in parts
+    ):
+        raise ValueError(
+            f'{checkpoint} names classes or colors of another kind: expected '
+            'text, and whole numbers'
+        )
+    if len(colors) != len(classes):
+        return classes, make_palette(len(classes))
+    return classes, [[int(part) for part in color] for color in colors]
 
 
 def decode_heads(model: Any) -> list[Any]:

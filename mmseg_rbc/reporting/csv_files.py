@@ -44,7 +44,8 @@ def _summary_rows(runs: Iterable[Run]) -> Iterator[list]:
         matrix, first = known_matrix(run)
         last = matrix.shape[1] - 1
         for background in (True, False):
-            numbers = summarize(matrix, first, run.num_base, background)
+            first_counts = background or not run.has_background
+            numbers = summarize(matrix, first, run.num_base, first_counts)
             values = [f'{numbers[key]:.4f}' for key in MEASURES]
             yield [run.name, run.seed, background, last, *values]
 

@@ -40,7 +40,11 @@ class Experiment:
         """Return the numbers of the runs over seeds."""
         return over_seeds(
             [
-                summarize(*known_matrix(run), run.num_base, background)
+                summarize(
+                    *known_matrix(run),
+                    run.num_base,
+                    background or not run.has_background,
+                )
                 for run in self.runs
             ]
         )
@@ -78,7 +82,8 @@ class Experiment:
             matrix, _ = known_matrix(run)
             old = group_means(matrix, run.num_base)['old']
             kept += (100 * old[1:] / old[0]).tolist()
-            background += matrix[0, 1:].tolist()
+            if run.has_background:
+                background += matrix[0, 1:].tolist()
         return dict(
             old_kept=float(np.fmin.reduce(kept)),
             background=float(np.fmin.reduce(background)),

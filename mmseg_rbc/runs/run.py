@@ -20,7 +20,7 @@ from mmseg_rbc.evaluation.continual_metrics import (
     context_change,
     iou_matrix,
 )
-from mmseg_rbc.tasks import MAX_CLASSES
+from mmseg_rbc.tasks import MAX_CLASSES, is_background
 
 from .work_dir import StepDir, WorkDir, find_work_dirs
 
@@ -115,6 +115,12 @@ class Run:
     def iou(self) -> tuple[list[str], np.ndarray, np.ndarray]:
         """See :func:`iou_matrix`."""
         return iou_matrix([step.get('IoU', {}) for step in self.metrics])
+
+    @property
+    def has_background(self) -> bool:
+        """Whether class 0 is background, or what is not learned yet."""
+        classes, _, _ = self.iou
+        return not classes or is_background(classes[0])
 
     @property
     def folder(self) -> WorkDir:

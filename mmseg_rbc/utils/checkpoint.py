@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os.path as osp
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from .files import replacing
-from .safe_loading import load_from_local
+from .safe_loading import UnreadableCheckpointError, load_from_local
 
 
 def load_checkpoint(
@@ -27,7 +28,46 @@ def load_checkpoint(
     """
     if not osp.isfile(path):
         raise FileNotFoundError(f'{what} {path} does not exist: {advice}')
-    return load_from_local(path, 'cpu')
+    try:
+        content = load_from_local(path, 'cpu')
+    except UnreadableCheckpointError:
+        raise
+    except (
+        EOFError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        UnicodeError,
+        pickle.UnpicklingError,
+    ) as error:
+        if isinstance(error, OSError) and error.filename:
+            # It could not be opened; torch seeks before the beginning of a
+            # file that is too short, which has no name.
+            raise
+        lines = str(error).splitlines() or ['it ends too early']
+        raise _unreadable(path, lines[0]) from error
+    if not isinstance(content, dict):
+        raise _unreadable(path, f'it holds a {type(content).__name__}')
+    for key in ('meta', 'state_dict'):
+        if not isinstance(content.get(key, {}), Mapping):
+            kind = type(content[key]).__name__
+            raise _unreadable(path, f'its {key} is a {kind}')
+    return content
+
+
+def _unreadable(path: str, reason: str) -> UnreadableCheckpointError:
+    return UnreadableCheckpointError(
+        f'{path} is damaged, or no checkpoint ({reason}): restore it, or pass '
+        'another one',
+        reason,
+    )
+
+
+def state_of(content: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the weights in a checkpoint; raise if there are none."""
+    if 'state_dict' not in content:
+        raise _unreadable(path, 'it has no state_dict')
+    return content['state_dict']
 
 
 def save_checkpoint(content: Mapping[str, Any], path: str) -> None:

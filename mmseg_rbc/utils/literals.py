@@ -55,7 +55,7 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Dict):
         return {
             # A key is missing in {**a}.
-            ast.literal_eval(key or node): _value(value)
+            _key(ast.literal_eval(key or node)): _value(value)
             for key, value in zip(node.keys, node.values)
         }
     if isinstance(node, ast.Name) and node.id in ('inf', 'nan'):
@@ -63,6 +63,21 @@ def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_value(node.operand)
     return ast.literal_eval(node)
+
+
+def _key(key: Any) -> Any:
+    """Check a key, because MMEngine prints it between bare quotes.
+
+    In a config that is written again it would end them, and go on as code.
+    """
+    plain = isinstance(key, (int, float)) or (
+        isinstance(key, str)
+        and key.isprintable()
+        and not set(key) & set("'\\")
+    )
+    if not plain:
+        raise ValueError(f'the key {key!r} is no plain text')
+    return key
 
 
 def _call(node: ast.Call) -> Any:

@@ -32,6 +32,19 @@ _FORCE_NOT = 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
 Loader = Callable[..., Any]
 
 
+class UnreadableCheckpointError(ValueError):
+    """A file is damaged, or is no checkpoint.
+
+    Args:
+        message: The whole sentence.
+        reason: What torch said.
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 def trusts_checkpoints() -> bool:
     """Whether the user said that checkpoints may run code."""
     return os.environ.get(TRUST) == '1'
@@ -62,7 +75,7 @@ def guarded(loader: Loader) -> Loader:
             if 'weights_only' not in str(error):
                 # Damaged, or for a device that is not there.
                 raise
-            raise ValueError(_refusal(filename, str(error))) from None
+            raise _refusal(filename, str(error)) from None
         _disarm(content, filename)
         return content
 
@@ -98,19 +111,20 @@ def _weights_only() -> Iterator[None]:
         os.environ.update(set_before)
 
 
-def _refusal(filename: str, error: str) -> str:
-    """Return the sentence for a file that torch refused."""
+def _refusal(filename: str, error: str) -> ValueError:
+    """Return the error for a file that torch refused."""
     found = re.search(r'GLOBAL (\S+)', error)
     if found is None:
         # What torch met is between two pieces of advice.
         reason = error.split('WeightsUnpickler error:')[-1]
         reason = reason.strip().split('\n')[0].split('. ')[0]
-        return (
+        return UnreadableCheckpointError(
             f'{filename} is no checkpoint that can be loaded safely '
             f'({reason}): pass a checkpoint of tools/train.py, and if '
-            f'you trust this file as you trust a program, set {TRUST}=1'
+            f'you trust this file as you trust a program, set {TRUST}=1',
+            reason,
         )
-    return (
+    return ValueError(
         f'{filename} is refused, because it asks for {found[1]} while it is '
         'loaded, which no checkpoint needs and which can run anything: if '
         f'you trust this file as you trust a program, set {TRUST}=1'

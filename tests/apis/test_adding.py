@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import assert_equal_weights, weights
+from helpers import CONFIGS, Stop, assert_equal_weights, weights
 from mmengine.config import Config
 from mmseg.apis import inference_model, init_model
 from mmseg.registry import MODELS
@@ -22,8 +22,17 @@ from mmseg_rbc.engine.step_config import RunConfig
 QUICK = dict(epochs=1, batch_size=4, val_split=0.25)
 STOCK_ONLY = """
 import sys
+from unittest.mock import MagicMock
 
 import numpy as np
+
+try:
+    import mmcv.ops
+except ModuleNotFoundError:
+    # The official line cannot be imported without compiled operators.
+    sys.modules['mmcv._ext'] = MagicMock()
+    import mmcv.ops
+    del sys.modules['mmcv._ext']
 from mmseg.apis import MMSegInferencer, inference_model, init_model
 
 config, checkpoint, out, *images = sys.argv[1:]
@@ -166,6 +175,23 @@ def test_same_call_and_written_config_find_it_finished(added):
     assert [r['seconds'] for r in results] == [
         r['seconds'] for r in result.results
     ]
+
+
+def test_stopped_and_resumed(added, tmp_path):
+    """It ends as the run that nobody stopped: 2 epochs of 3 iterations."""
+    stock, new, _ = added
+    whole = add(stock, new, tmp_path / 'whole', epochs=2)
+    hooks = Config.fromfile(CONFIGS / '_base_/default_runtime.py').custom_hooks
+    hooks = [*map(dict, hooks), dict(type='StopHook', iteration=5)]
+    folder = tmp_path / 'stopped'
+    with pytest.raises(Stop):
+        add(stock, new, folder, epochs=2, options=dict(custom_hooks=hooks))
+    assert (folder / 'step_1/epoch_1.pth').exists()
+    assert not (folder / 'export').exists()
+    resumed = add(stock, new, folder, epochs=2, resume=True)
+    assert resumed.results[1]['resumed']
+    states = [weights(Path(r.checkpoint)) for r in (whole, resumed)]
+    assert_equal_weights(*states)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,22 @@ def yaml_weight(cfg, mark):
     )
 
 
+def weight_without_a_suffix(cfg, mark):
+    """A file of the working directory, whose name is a format."""
+    payloads.write_pickle(mark.with_name('pkl'), mark)
+    cfg.model.decode_head.loss_decode = dict(
+        type='CrossEntropyLoss', class_weight='pkl'
+    )
+
+
+def script(cfg, mark):
+    """An import takes names that are no identifiers."""
+    (mark.parent / 'path/my-script.py').write_text(payloads.code(mark))
+    cfg.test_pipeline.append(
+        dict(type='RandomResize', scale=(9, 9), resize_type='my-script')
+    )
+
+
 def transform(cfg, mark):
     cfg.test_pipeline.append(payloads.system_config(mark))
 
@@ -100,7 +116,7 @@ def stranger(tmp_path, monkeypatch, mark):
     (package / 'registry.py').write_text('')
     monkeypatch.syspath_prepend(str(package.parent))
     yield
-    for name in ('stranger', 'stranger.registry'):
+    for name in ('stranger', 'stranger.registry', 'my-script'):
         sys.modules.pop(name, None)
 
 
@@ -115,12 +131,15 @@ def stranger(tmp_path, monkeypatch, mark):
         (module_of_another_key, "resize_type='stranger'"),
         (pickled_weight, r'loss_decode.class_weight=.*weight.pkl'),
         (yaml_weight, r'loss_decode.class_weight=.*weight.yaml'),
+        (weight_without_a_suffix, "class_weight='pkl'"),
+        (script, "resize_type='my-script'"),
         (transform, r"test_pipeline\[\d\].type='os.system'"),
         (nested_transform, r".transforms\[0\].type='os.system'"),
     ],
 )
 @pytest.mark.usefixtures('stranger')
 def test_payload_is_refused(checkpoint, mark, monkeypatch, attack, where):
+    monkeypatch.chdir(mark.parent)
     payloads.edit_config(checkpoint, lambda cfg: attack(cfg, mark))
     with pytest.raises(ValueError, match=f'final.pth: .*{where}.* is refused'):
         load_network(str(checkpoint))
@@ -178,6 +197,20 @@ def test_nothing_is_fetched(checkpoint):
     cfg = network_config(str(checkpoint))
     assert 'http' not in cfg.pretty_text and 'init_cfg' not in cfg.model
     assert 'Pretrained' not in repr(load_network(str(checkpoint)))
+
+
+def test_timm_does_not_download(checkpoint):
+    """It does unless it is told not to; a path is not kept either."""
+
+    def change(cfg):
+        cfg.model.backbone = dict(
+            type='mmseg.TIMMBackbone', model_name='a', checkpoint_path='b'
+        )
+
+    payloads.edit_config(checkpoint, change)
+    assert network_config(str(checkpoint)).model.backbone == dict(
+        type='mmseg.TIMMBackbone', model_name='a', pretrained=False
+    )
 
 
 def on_the_web(dataset, mark):

@@ -82,3 +82,32 @@ def test_metrics_agree_with_predictions(tiny_run):
         total += (((labels == 0) | (label == 0)) & (label != 255)).sum()
     metrics = json.loads((tiny_run / 'step_1/metrics.json').read_text())
     assert metrics['IoU']['background'] == pytest.approx(100 * right / total)
+
+
+@pytest.mark.parametrize(
+    'text, sentence',
+    [
+        ('model = dict()', 'cannot be built .*backbone'),
+        ('model = dict(type=["os.system"])', 'cannot be built .*backbone'),
+        ('train_dataloader = 3\nmodel = {}', 'train_dataloader is 3, expec'),
+        ('model = 3', 'holds no config'),
+    ],
+)
+def test_config_of_another_kind(tiny_run, tmp_path, text, sentence):
+    path = tmp_path / 'final.pth'
+    content = torch.load(tiny_run / 'step_1/final.pth', weights_only=True)
+    content['meta']['cfg'] = text
+    torch.save(content, path)
+    with pytest.raises(ValueError, match=f'{path}.*{sentence}'):
+        load_network(str(path))
+
+
+def test_checkpoint_of_another_network(tiny_run, tmp_path):
+    path = tmp_path / 'final.pth'
+    content = torch.load(tiny_run / 'step_1/final.pth', weights_only=True)
+    weights = content['state_dict']
+    name = next(iter(weights))
+    weights[f'{name}x'] = weights.pop(name)
+    torch.save(content, path)
+    with pytest.raises(ValueError, match='1 are missing .*; 1 are unknown'):
+        load_network(str(path))

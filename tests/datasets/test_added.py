@@ -22,6 +22,8 @@ LOAD = [
 def labels(**config) -> list:
     dataset = DATASETS.build(dict(config, **TASK, pipeline=LOAD))
     assert dataset.metainfo['classes'] == (*CLASSES, 'car')[: 3 + dataset.step]
+    # Predictions have positions, as in stock MMSeg.
+    assert dataset.metainfo['label_values'] == [0, 1, 2, 3][: 3 + dataset.step]
     return dataset[0]['gt_seg_map'].tolist()
 
 

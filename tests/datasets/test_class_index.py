@@ -62,7 +62,7 @@ def test_killed_scan_goes_on(tmp_path):
     for path in paths[1:]:
         os.link(paths[0], path)
     scan = start_scan(paths, 2)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not cache_files(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     workers = children(scan.pid)

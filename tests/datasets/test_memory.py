@@ -159,6 +159,31 @@ def test_hidden_labels_change_nothing(data, setting, write_data):
     assert [r for r in after if r.image in images] == before
 
 
+@pytest.mark.parametrize('colored', [False, True])
+def test_other_values_and_colors(data, write_data, tmp_path, colored):
+    """Several values of a class are one class; masks may have colors."""
+    rng = np.random.default_rng(0)
+    values = rng.choice([0, 1, 2, 7, 8], (20, 6, 8))
+    palette = [[30 * value, 5, 255 - value] for value in range(9)]
+    masks = np.array(palette)[values] if colored else values
+    write_data({f'{i:02}': mask for i, mask in enumerate(masks)})
+    extra = dict(label_map={7: 'c', 8: 'c'}, task=[['a', 'b'], ['c']])
+    extra['metainfo'] = dict(classes=NAMES[:4])
+    if colored:
+        extra['mask_palette'] = palette
+    for step, label in ((0, values % 7 * (values < 7)), (1, values // 7 * 3)):
+        config = ConfigDict(data(step, 'overlapped'), **extra)
+        memory = choose_memory(records_of(DATASETS.build(config)), 5, 'abc')
+        assert len(memory) == 5
+        assert all(len(set(r.labels)) == len(r.labels) for r in memory)
+        path = str(tmp_path / 'memory.json')
+        write_memory(path, memory)
+        joined = MemoryDataset(ConfigDict(config, step=1), path)
+        for sample, kept in zip([*joined][-5:], memory):
+            found = sample['data_samples'].gt_sem_seg.data[0].numpy()
+            assert np.array_equal(found, label[int(kept.image[:2])])
+
+
 def test_config_and_errors(data, tmp_path):
     loader = ConfigDict(
         dataset=data(1, 'overlapped'),

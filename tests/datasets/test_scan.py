@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mmengine.logging import MMLogger
 
 from mmseg_rbc.datasets.class_index_cache import ClassIndexCache
 from mmseg_rbc.datasets.scan import scan
@@ -31,6 +32,17 @@ def test_rows_are_in_order(cache, num_workers, tmp_path):
         raise AssertionError(items)
 
     assert (scan(numbers, cache, never, 'numbers', 1) == rows).all()
+
+
+def test_a_line_says_where_the_result_is(cache, tmp_path, capsys):
+    """Once: the folder of the masks is the user's."""
+    MMLogger.get_instance('scan', log_level='INFO')
+    scan([1, 2], cache, look, 'numbers', 1)
+    (place,) = tmp_path.glob('.mmseg_rbc/bits-*.npz')
+    line = f'what numbers hold is kept in {place}'
+    assert ''.join(capsys.readouterr()).count(line) == 1
+    scan([1, 2], cache, look, 'numbers', 1)
+    assert line not in ''.join(capsys.readouterr())
 
 
 def test_what_was_found_before_an_error_is_kept(cache):

@@ -40,6 +40,18 @@ def test_only_checked(tiny_config, tmp_path):
     assert found == [] and not folder.exists()
 
 
+def test_given_step_0_is_checked_too(tiny_run, tiny_config, tmp_path):
+    """And nothing is written: --check --init-from."""
+    cfg, options = tiny_config('rbc')
+    how = dict(init_from=str(tiny_run), check_only=True)
+    assert run_sequence(cfg, str(tmp_path), options=options, **how) == []
+    options['continual.setting'] = 'disjoint'
+    cfg.continual.setting = 'disjoint'
+    with pytest.raises(ValueError, match="with setting 'overlapped'"):
+        run_sequence(cfg, str(tmp_path), options=options, **how)
+    assert not list(Path(tmp_path).iterdir())
+
+
 def test_step_1_that_cannot_be_trained_is_found_first(tiny_config, tmp_path):
     cfg, options = tiny_config('plop')
     cfg.custom_hooks = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import free_port, tool_environment
+from mmengine.device import get_device
 from mmengine.logging import MessageHub, MMLogger
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
@@ -20,6 +21,7 @@ from mmseg_rbc.engine.launch import (
     build_runner,
     close_runner,
     processes,
+    with_loader_defaults,
 )
 
 GROUPS = """
@@ -259,3 +261,33 @@ def test_checkpoints_are_whole_or_absent(tiny_config, tmp_path):
     assert (tmp_path / 'a.pth').read_bytes() == whole
     assert not list(tmp_path.glob('*.part'))
     close_runner(runner)
+
+
+@pytest.mark.parametrize(
+    ('given', 'expected'),
+    [
+        # Workers that stay, and torch's two batches of each; memory can be
+        # pinned, and is asked to be, where there is an accelerator only.
+        (dict(num_workers=1), (True, 2)),
+        (dict(num_workers=0), (False, None)),
+        (dict(num_workers=1, persistent_workers=False), (False, 2)),
+        (dict(num_workers=1, prefetch_factor=5), (True, 5)),
+    ],
+)
+def test_defaults_of_the_training_loader(
+    tiny_config, tmp_path, given, expected
+):
+    cfg, _ = tiny_config('ft')
+    cfg.train_dataloader.pop('persistent_workers', None)
+    cfg.train_dataloader.update(given)
+    runner = build_runner(step_config(cfg, 0, str(tmp_path)))
+    loader = runner.build_dataloader(runner._train_dataloader, seed=0)
+    assert (loader.persistent_workers, loader.prefetch_factor) == expected
+    assert loader.pin_memory == (get_device() != 'cpu')
+    close_runner(runner)
+
+
+def test_pinned_memory_is_the_choice_of_the_config():
+    for value in (True, False):
+        loader = with_loader_defaults(dict(pin_memory=value))
+        assert loader == dict(pin_memory=value, persistent_workers=False)

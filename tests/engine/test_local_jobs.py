@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from helpers import leaf
 
 from mmseg_rbc.engine.benchmark import plan_jobs
@@ -32,14 +33,21 @@ def test_command():
     assert '--resume' in command
 
 
-def test_failed_step_0_stops_those_that_need_it(tmp_path):
+@pytest.mark.parametrize(
+    'threads, sentence', [('1', '1 thread'), ('2', '2 threads')]
+)
+def test_failed_step_0_stops_those_that_need_it(
+    tmp_path, monkeypatch, threads, sentence
+):
     """The train tool does not exist, so the first job fails at once."""
     jobs = plan_jobs([leaf('ft'), leaf('mib'), leaf('ewc')], [0], tmp_path)
     said = []
+    monkeypatch.setenv('OMP_NUM_THREADS', threads)
     failed = run_jobs(
         jobs, ['cpu'], str(tmp_path / 'none.py'), say=said.append
     )
     assert set(failed) == set(jobs)
+    assert f'each job on the CPU has {sentence} (OMP_NUM_THREADS)' in said
     assert any('mib' in line and 'its step 0 failed' in line for line in said)
     assert any('ewc' in line and 'exit code 2' in line for line in said)
     assert "can't open file" in Path(jobs[0].folder.log).read_text()

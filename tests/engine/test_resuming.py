@@ -115,7 +115,9 @@ def test_differences_name_places():
     }
 
 
-@pytest.mark.parametrize('damage', ['empty', 'half', 'unnamed', 'both'])
+@pytest.mark.parametrize(
+    'damage', ['empty', 'half', 'unnamed', 'both', 'zeros', 'start', 'magic']
+)
 def test_a_damaged_checkpoint_falls_back(
     tiny_run, tiny_root, tmp_path, damage
 ):
@@ -129,7 +131,10 @@ def test_a_damaged_checkpoint_falls_back(
     (step / 'metrics.json.77.part').touch()
     newest = step / 'epoch_2.pth'
     whole = newest.read_bytes()
-    newest.write_bytes(b'' if damage == 'empty' else whole[: len(whole) // 2])
+    left = dict(empty=0, zeros=0, start=3000, magic=2)
+    newest.write_bytes(whole[: left.get(damage, len(whole) // 2)])
+    if damage == 'zeros':
+        newest.write_bytes(bytes(len(whole)))
     if damage == 'unnamed':
         (step / 'last_checkpoint').write_text('')
     if damage == 'both':

@@ -10,7 +10,12 @@ from mmengine.config import Config
 from payloads import Call, touch
 from stock_networks import CLASSES, COLORS, write_stock
 
-from mmseg_rbc.engine.stock import decode_heads, export_stock, load_stock
+from mmseg_rbc.engine.stock import (
+    _names,
+    decode_heads,
+    export_stock,
+    load_stock,
+)
 
 
 def rewrite(path: str, **meta) -> None:
@@ -42,6 +47,12 @@ def test_other_networks_get_a_sentence(tmp_path):
     with pytest.raises(ValueError, match='names 2 classes, .* network has 3'):
         load_stock(config, checkpoint)
     cfg = Config.fromfile(config)
+    # As the config of K-Net has it.
+    head = cfg.model.decode_head.to_dict()
+    cfg.model.decode_head = dict(type='IterativeDecodeHead', kernel=head)
+    cfg.dump(config)
+    with pytest.raises(ValueError, match='IterativeDecodeHead without num_cl'):
+        load_stock(config, checkpoint)
     cfg.model.type = 'CascadeEncoderDecoder'
     cfg.dump(config)
     with pytest.raises(ValueError, match="is 'CascadeEncoderDecoder', but cl"):
@@ -85,3 +96,16 @@ def test_export(tmp_path):
     content = torch.load(paths[1], weights_only=True)
     assert content['meta']['dataset_meta']['classes'] == (*CLASSES, 'car')
     assert_equal_weights(content['state_dict'], weights(checkpoint))
+
+
+@pytest.mark.parametrize(
+    'names, part', [('ab', {"a': f(), 'b": 1}), ([3, 'b'], 0)]
+)
+def test_classes_and_colors_of_another_kind(names, part):
+    """They would be code in the configs that are written."""
+    cfg = Config(dict(model=dict(decode_head=dict(num_classes=2))))
+    meta = dict(classes=list(names), palette=[[part, 0, 0], [0, 0, 0]])
+    with pytest.raises(ValueError, match='x.pth names classes or colors of'):
+        _names(cfg, meta, 'x.pth')
+    good = dict(classes=['a', 'b'], palette=[[1, 0, 0], [0, 0, 0]])
+    assert _names(cfg, good, 'x.pth') == (['a', 'b'], good['palette'])

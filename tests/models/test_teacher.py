@@ -38,7 +38,9 @@ def test_teacher_is_the_old_network_in_eval_mode(fuse):
         expected = old.eval()(images(), mode='tensor')
     found = teacher(images(), mode='tensor')
     assert found.shape[1] == OLD
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    # Merged norms round otherwise.
+    tolerance = 1e-4 if fuse else 1e-5
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
 def test_fused_teacher_equals_the_plain_one():

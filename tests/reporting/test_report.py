@@ -275,7 +275,7 @@ def test_in_a_browser(work_dir, tmp_path, width):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     overflow = re.search(r'data-overflow="(-?\d+)"', done.stdout)
     assert overflow and int(overflow[1]) <= 0, done.stderr[-500:]

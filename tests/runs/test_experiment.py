@@ -1,5 +1,6 @@
 """Runs with several seeds: put together, averaged, or left out."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -111,3 +112,27 @@ def test_unequal_validation_sets(tmp_path):
         write_report(find_runs([str(tmp_path)]), str(tmp_path / 'r'))
     )
     assert 'not all runs are evaluated alike' in report.read_text()
+
+
+@pytest.mark.parametrize(
+    'name, value, old',
+    [('not learned yet', None, 31.5), ('sky', 30, 31), ('Background', 30, 31)],
+)
+def test_one_mean_of_old_classes(tmp_path, name, value, old):
+    """In table, CSV and page; class 0 is none, a class, or background."""
+    names, out = [name, *NAMES[1:]], tmp_path / 'out'
+    write_run(tmp_path / 'run', classes=names, iou={name: value})
+    runs = find_runs([str(tmp_path)])
+    write_report(runs, str(out))
+    (experiment,), _ = find_experiments(runs)
+    with (out / 'summary.csv').open(newline='') as file:
+        rows = list(csv.DictReader(file))
+    without = 31.5 if name == 'Background' else old
+    for row, expected in zip(rows, (old, without)):
+        background = row['background'] == 'True'
+        numbers = experiment.numbers(background)
+        assert numbers['old']['values'] == [expected]
+        assert float(row['old']) == expected
+    lowest = experiment.lowest()
+    assert np.isnan(lowest['background']) == (name != 'Background')
+    assert f'| run | {old:.1f} |' in (out / 'tables.md').read_text()

@@ -6,7 +6,7 @@ dir=$(mktemp -d /tmp/mmseg_rbc_slurm.XXXXXX)
 chmod 755 "$dir"
 export SLURM_CONF=$dir/slurm.conf OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1
 export PYTHONPATH=$repo:$repo/tests${PYTHONPATH:+:$PYTHONPATH} MMSEG_RBC_CACHE=$dir/cache
-patience=${SLURM_SECONDS:-150}
+patience=${SLURM_SECONDS:-400}
 # Another Slurm on loopback has others; a job's number chooses its port.
 port=$((16000 + RANDOM % 3900))
 first_job=$((RANDOM % 9000 + 1))
@@ -63,7 +63,7 @@ start_slurm() {
         --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \
         > "$dir/munged.log" 2>&1 &
     daemons+=($!)
-    wait_for 30 test -S "$dir/munge.socket"
+    wait_for 120 test -S "$dir/munge.socket"
     write_config
     slurmctld -D > "$dir/slurmctld.log" 2>&1 &
     daemons+=($!)
@@ -71,7 +71,7 @@ start_slurm() {
         slurmd -D -N "$node" > "$dir/$node.log" 2>&1 &
         daemons+=($!)
     done
-    wait_for 60 both_idle
+    wait_for 200 both_idle
     echo "after $SECONDS s: $(slurmctld -V) runs, with two nodes on loopback"
 }
 

@@ -6,7 +6,7 @@
 # must be equal, bit by bit. Needs root and Debian's slurmctld slurmd
 # slurm-client munge; leaves nothing behind.
 #
-# SLURM_SECONDS is how long to wait for each part (150): more on a busy machine.
+# SLURM_SECONDS is how long to wait for each part (400): more on a busy machine.
 set -euo pipefail
 . "$(dirname "$0")/daemons.sh"
 
@@ -32,7 +32,7 @@ cut=$(submit cut)
 wait_for "$patience" test -f "$dir/cut/held"
 scancel --batch --signal=USR1 "$cut"
 echo "after $SECONDS s: SIGUSR1 to job $cut, in step 1"
-wait_for 60 grep '^stopped: ' "$dir/cut.log"
+wait_for "$patience" grep '^stopped: ' "$dir/cut.log"
 grep '^stopped: ' "$dir/cut.log" | sort -u
 rm "$dir/cut/hold"
 for name in whole cut; do

@@ -5,7 +5,7 @@
 # nothing is submitted twice; a job that gets the signal before its time limit
 # in step 1 is queued again and goes on. Needs what run.sh needs, and submitit.
 #
-# SLURM_SECONDS is how long to wait for each part (150): more on a busy machine.
+# SLURM_SECONDS is how long to wait for each part (400): more on a busy machine.
 set -euo pipefail
 . "$(dirname "$0")/daemons.sh"
 methods=(ft mib plop)
@@ -53,7 +53,7 @@ mib=$(sed -n 's/^mib.* submitted as job \([0-9]*\),.*/\1/p' "$dir/printed")
 wait_for "$patience" test -f "$(run_of mib)/held"
 scancel --signal=USR1 "$mib"
 echo "after $SECONDS s: SIGUSR1 to job $mib, in step 1"
-wait_for 60 grep '^stopped: ' "$(run_of mib)/benchmark.log"
+wait_for "$patience" grep '^stopped: ' "$(run_of mib)/benchmark.log"
 rm "$(run_of mib)/hold"
 table > "$dir/printed"
 echo "after $SECONDS s, again: $(count 'queued or runs') jobs are in the queue"

@@ -50,6 +50,19 @@ BAD = [
     ('schedule.base.lr.x=1', 'schedule.base.lr.x=1 does not fit the config'),
     ('custom_hooks.9.type=A', 'custom_hooks.9.type=A does not fit the config'),
     ('train_dataloader.persistent_workers=True', 'num_workers is 0: set tra'),
+    ('randomness=3', 'randomness is 3, expected a dict'),
+    ('continual.order=3', 'order 3 is neither a letter such as "a" nor a lis'),
+    ('continual.label_map=3', 'label_map is 3, expected the class names of m'),
+    ('continual.ignore_values=3', 'ignore_values is 3, expected a list of ma'),
+    (
+        'train_dataloader.dataset.data_prefix=3',
+        'train_dataloader.dataset: data_prefix is 3, expected a dict',
+    ),
+    ('custom_imports=3', 'custom_imports is 3, which cannot be imported'),
+    (
+        'custom_imports.imports=nothere',
+        r'custom_imports is .*nothere.* \(Failed to import nothere\): expect',
+    ),
     ('load_from=a.pth', "load_from is 'a.pth', but each step sets it"),
 ]
 

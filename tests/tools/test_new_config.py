@@ -102,13 +102,15 @@ def test_two_steps(tmp_path):
 
 
 def check_predictions(root: Path) -> None:
-    """They have the values of the masks."""
+    """They have the values of the masks, or the positions in the network."""
     checkpoint, image = (
         root / 'run/step_1/final.pth',
         root / 'val/images/1.jpg',
     )
     out = root / 'out'
-    run_tool('predict.py', checkpoint, image, '--out', out)
+    command = ['predict.py', checkpoint, image, '--out']
+    run_tool(*command, out)
+    run_tool(*command, root / 'order', '--network-order')
     with Image.open(out / 'pred/1.png') as mask:
         found = np.array(mask)
     names = json.loads((out / 'classes.json').read_text())
@@ -122,6 +124,10 @@ def check_predictions(root: Path) -> None:
     values = np.array([255, 0, 3, 7, 8], np.uint8)
     labels = predict(load_network(str(checkpoint)), str(image))
     np.testing.assert_array_equal(values[labels], found)
+    with Image.open(root / 'order/pred/1.png') as mask:
+        np.testing.assert_array_equal(np.array(mask), labels)
+    names = json.loads((root / 'order/classes.json').read_text())
+    assert names['1'] == 'sky' and names['4'] == 'car' and len(names) == 5
     assert {0, 3} <= {*np.unique(found).tolist()}
 
 

@@ -37,16 +37,16 @@ def test_stopped_and_started_again(tiny_root, tmp_path):
     process = start(tmp_path, tiny_root)
     first = tmp_path / NAMES[0] / 'seed_0'
     mark = first / 'step_0/finished.json'
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not mark.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     assert mark.exists() and 'stopped; the same command continues it' in out
     assert process.returncode != 0
     stamp = mark.stat().st_mtime_ns
     process = start(tmp_path, tiny_root, '--devices', 'cpu', 'cpu')
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=600)
     assert process.returncode == 0, out
     assert mark.stat().st_mtime_ns == stamp, 'step 0 was not run again'
     second = tmp_path / NAMES[1] / 'seed_0'
@@ -63,5 +63,5 @@ def test_stopped_and_started_again(tiny_root, tmp_path):
         expected = done['metrics']['mIoU_all']
         assert results[name]['all'] == [expected]
         assert f'{expected:.2f}' in out
-    out, _ = start(tmp_path, tiny_root).communicate(timeout=60)
+    out, _ = start(tmp_path, tiny_root).communicate(timeout=600)
     assert out.count('finished before') == 2

@@ -67,9 +67,18 @@ def test_checkpoint_of_another_config(tiny_run, tiny_root, tmp_path):
 
 
 def test_check_only(tiny_root, tmp_path):
-    """One sentence for a mistake that only step 1 has; nothing is written."""
-    work_dir = tmp_path / 'run'
-    command = ['train.py', CONFIG, '--check', '--work-dir', work_dir]
+    """One sentence for a mistake that only step 1 has; nothing is written.
+
+    The config is as plain as a stock one.
+    """
+    work_dir, plain = tmp_path / 'run', tmp_path / 'plain.py'
+    plain.write_text(
+        f'_base_ = {str(CONFIG)!r}\n'
+        'custom_imports = test_pipeline = None\n'
+        "model = dict(type='EncoderDecoder', "
+        "data_preprocessor=dict(type='SegDataPreProcessor'))\n"
+    )
+    command = ['train.py', plain, '--check', '--work-dir', work_dir]
     command += ['--cfg-options', f'continual.data_root={tiny_root}']
     out = run_tool(*command)
     assert 'can be trained: all steps are checked' in out

@@ -1,4 +1,5 @@
 import os
+import re
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ from mmseg_rbc.utils.checkpoint import (
     network_only,
     origin,
     save_checkpoint,
+    state_of,
 )
+from mmseg_rbc.utils.safe_loading import UnreadableCheckpointError
 
 CONTENT = dict(
     meta=dict(
@@ -70,3 +73,55 @@ def test_checkpoint_of_another_step(expected, sentence):
     check_origin({}, 'x.pth', good)
     with pytest.raises(ValueError, match=sentence):
         check_origin(CONTENT, 'x.pth', {**good, **expected})
+
+
+@pytest.mark.parametrize(
+    'left, reason',
+    [
+        (0, 'it ends too early'),
+        (2, 'Unsupported operand 80'),
+        (3000, 'Invalid argument|central directory'),
+        (-100, 'Invalid argument|central directory'),
+    ],
+)
+def test_damage_is_said_in_one_sentence(tmp_path, left, reason):
+    path = tmp_path / 'a.pth'
+    torch.save(dict(state_dict=dict(w=torch.zeros(99, 99))), path)
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(UnreadableCheckpointError, match=reason) as info:
+        load_checkpoint(str(path))
+    assert re.search(reason, info.value.reason)
+    text = str(info.value)
+    assert text.startswith(f'{path} is ') and '\n' not in text
+
+
+@pytest.mark.parametrize(
+    'content, reason',
+    [
+        ([1, 2], 'it holds a list'),
+        (None, 'it holds a NoneType'),
+        (dict(meta=[1]), 'its meta is a list'),
+        (dict(meta={}, state_dict=3), 'its state_dict is a int'),
+    ],
+)
+def test_content_of_another_kind(tmp_path, content, reason):
+    path = tmp_path / 'a.pth'
+    torch.save(content, path)
+    with pytest.raises(ValueError, match=rf'a.pth is damaged.*\({reason}\)'):
+        load_checkpoint(str(path))
+
+
+def test_a_file_that_may_not_be_read_is_not_damaged(tmp_path, monkeypatch):
+    """Its error goes to the sentences of faults, which need its path."""
+    path = tmp_path / 'a.pth'
+    save_checkpoint(CONTENT, str(path))
+    monkeypatch.setattr('os.path.isfile', lambda path: True)
+    with pytest.raises(OSError) as info:
+        load_checkpoint(str(tmp_path / 'gone' / 'a.pth'))
+    assert info.value.filename == str(tmp_path / 'gone' / 'a.pth')
+
+
+def test_weights_are_needed():
+    assert state_of(CONTENT, 'a.pth') is CONTENT['state_dict']
+    with pytest.raises(ValueError, match=r'a.pth is .*\(it has no state_dict'):
+        state_of(dict(meta={}), 'a.pth')

@@ -60,12 +60,12 @@ def test_a_stopped_training_says_how_to_go_on(
         # A test run in the background may have been told to ignore Ctrl-C.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (tmp_path / 'step_0/last_checkpoint').exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=600)
     assert process.returncode == 128 + number, out
     assert 'Traceback' not in out
     assert f'stopped: 0 steps in {tmp_path} are finished, step 0 has' in out

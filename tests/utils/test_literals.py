@@ -36,3 +36,21 @@ def test_what_mmengine_prints():
 def test_anything_else_raises(text):
     with pytest.raises(ValueError):
         parse_literals(text)
+
+
+@pytest.mark.parametrize('key', ["a': f(), 'b", 'a\\', 'a\n', ("a'",), b'a'])
+def test_keys_that_would_be_code_when_they_are_printed(key, tmp_path):
+    """MMEngine does not escape keys; the first one is a call."""
+    with pytest.raises(ValueError, match='is no plain text'):
+        parse_literals(f'a = {{{key!r}: 1}}')
+    with pytest.raises(ValueError, match='is no plain text'):
+        parse_literals(f'a = dict({{{key!r}: 1}})')
+    assert Config(dict(a={"a': f(), 'b": 1})).pretty_text.count('f()') == 1
+
+
+def test_other_keys():
+    assert parse_literals('a = {1: 2, "b.c": 3, 0.5: 4}')['a'] == {
+        1: 2,
+        'b.c': 3,
+        0.5: 4,
+    }

@@ -15,14 +15,21 @@ def main() -> None:
     for folder in map(WorkDir, args.work_dirs):
         try:
             steps = folder.read_summary()['steps']
+            table = summary_table(steps, folder.summary)
         except FileNotFoundError as error:
             raise SystemExit(str(error)) from None
-        except (KeyError, ValueError) as error:
+        except (
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise SystemExit(
                 f'{folder.summary} cannot be read ({error!r}): run the same '
                 'training command again, which writes it anew'
             ) from None
-        print(summary_table(steps, folder.summary))
+        print(table)
 
 
 if __name__ == '__main__':

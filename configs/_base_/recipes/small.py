@@ -5,6 +5,8 @@ recipe = dict(
     freeze_norm=True,
     # POD relative to the teacher does not depend on network and image size.
     relative_pod=1.0,
+    # The same for RBC's consistency, which smaller logits would satisfy.
+    relative_consistency=0.03,
     # A new class takes little of background, which then needs not win it back.
     new_share=0.1,
     # A new row starts as background, and is slow to leave it.

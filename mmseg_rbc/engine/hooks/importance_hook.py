@@ -54,10 +54,13 @@ class ImportanceHook(Hook):
         """Keep what a stopped run had gathered."""
         self._resumed = checkpoint.get('importance')
 
+    def before_run(self, runner: Runner) -> None:
+        """Ask for the previous weights; runs before they are read."""
+        _network(runner).keeps_previous = self.previous is not None
+
     def before_train(self, runner: Runner) -> None:
         """Start to gather; runs after weights are initialized or resumed."""
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = _network(runner)
         self._parameters = {
             name: parameter
             for name, parameter in model.named_parameters()
@@ -66,7 +69,7 @@ class ImportanceHook(Hook):
         ended = old_weights = None
         if self.previous is not None:
             ended = self._load_previous()
-            old_weights = load_checkpoint(self.previous)['state_dict']
+            old_weights, model.previous_state = model.previous_state, None
         self.state = ImportanceState(
             self.regularizer,
             self._weights(),
@@ -146,3 +149,8 @@ class ImportanceHook(Hook):
             path = StepDir(runner.work_dir).importance
             save_checkpoint(self.state.end(self._weights()), path)
         self._has_ended = True
+
+
+def _network(runner: Runner) -> Any:
+    model = runner.model
+    return model.module if is_model_wrapper(model) else model

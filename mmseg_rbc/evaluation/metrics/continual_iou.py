@@ -14,7 +14,7 @@ from mmseg.registry import METRICS
 from prettytable import PrettyTable
 from torch import Tensor
 
-from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED
+from mmseg_rbc.tasks import IGNORE_INDEX, NOT_LEARNED, is_background
 from mmseg_rbc.utils.environment import environment
 from mmseg_rbc.utils.files import write_json
 
@@ -26,7 +26,8 @@ class ContinualIoUMetric(BaseMetric):
     Group ``old`` is step 0 with background, ``new`` everything learned later.
     Pixels count whose label is a seen class; a class without such pixels is
     left out of the means, and so is class 0 where it is no background but
-    what is not learned yet: it would be another class in every step. What an
+    what is not learned yet: it would be another class in every step. A class
+    0 of another name is a class, and counts without background too. What an
     unseen class counts as, and which images are evaluated, is up to the data
     set. Label K says that a pixel is none of the new classes: to predict one
     of them there is an error of that class.
@@ -81,9 +82,10 @@ class ContinualIoUMetric(BaseMetric):
         if classes[0] == NOT_LEARNED:
             iou[0] = math.nan
         groups = self._groups(len(classes))
+        is_class = not is_background(classes[0])
         means = {
             background: {
-                name: mean_iou(iou, indices, background)
+                name: mean_iou(iou, indices, background or is_class)
                 for name, indices in groups.items()
             }
             for background in (True, False)

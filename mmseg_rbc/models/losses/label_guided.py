@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from mmseg_rbc.models.outputs import Outputs
 from mmseg_rbc.tasks import IGNORE_INDEX
 
+from .global_mean import global_mean
+
 
 def label_guided_probs(
     teacher_logits: Tensor, target: Tensor, num_seen: int
@@ -44,8 +46,9 @@ def label_guided_distillation(
 ) -> Tensor:
     """Cross entropy with :func:`label_guided_probs` p over all K classes.
 
-    ``-(1 / B h w) sum_i w_i sum_{c < K} p_ic log softmax(z_i)_c``; void
-    pixels are left out of the sum and still count in the denominator.
+    ``-(1 / n) sum_i w_i sum_{c < K} p_ic log softmax(z_i)_c`` over the n
+    pixels that are not void, of all processes. That is the mean of the
+    published code; in erased views many pixels are void.
 
     Args:
         logits: z, ``(B, K, h, w)``.
@@ -58,7 +61,8 @@ def label_guided_distillation(
     loss = -(probs * logits.float().log_softmax(1)).sum(1)
     is_new = _is_new(target, teacher_logits.shape[1])
     weight = torch.where(is_new, new_weight, old_weight)
-    return (weight * (target != IGNORE_INDEX) * loss).mean()
+    is_labeled = target != IGNORE_INDEX
+    return global_mean((weight * is_labeled * loss).sum(), is_labeled)
 
 
 def _is_new(target: Tensor, num_old: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from .base import Regularizer, min_max
 from .ewc import EWC
-from .importance import ImportanceState, penalty, penalty_gradient
+from .importance import ImportanceState, add_penalty_gradient, penalty
 from .pi import PI
 from .rw import RW
 
@@ -12,7 +12,7 @@ __all__ = [
     'RW',
     'ImportanceState',
     'Regularizer',
+    'add_penalty_gradient',
     'min_max',
     'penalty',
-    'penalty_gradient',
 ]

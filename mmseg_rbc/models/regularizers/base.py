@@ -32,11 +32,11 @@ class Regularizer(Protocol):
 
     def update(
         self, gathered: Tensors, theta: Tensor, gradient: Tensor, count: int
-    ) -> Tensors:
-        """Return what is gathered after the backward pass of an iteration.
+    ) -> None:
+        """Gather after the backward pass of an iteration, in place.
 
         Args:
-            gathered: The same before.
+            gathered: What was gathered before; of the regularizer alone.
             theta: The weights that the gradient belongs to.
             gradient: g, of the task alone.
             count: Number of updates before this one.
@@ -73,6 +73,7 @@ def min_max(values: Tensor, blocks: Sequence[int] | None = None) -> Tensor:
 
 def with_new_rows(old: Tensor, fresh: Tensor) -> Tensor:
     """Return ``fresh`` with its first rows replaced by the old ones."""
-    if old.shape == fresh.shape:
-        return old.to(fresh)
-    return torch.cat([old.to(fresh), fresh[len(old) :]])
+    # Of the memory format of the fresh ones, and nobody else's memory.
+    rows = fresh.clone()
+    (rows[: len(old)] if rows.dim() else rows).copy_(old)
+    return rows

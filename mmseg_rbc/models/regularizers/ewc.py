@@ -11,11 +11,6 @@ from torch import Tensor
 from .base import Tensors, min_max, with_new_rows
 
 
-def fisher_average(fisher: Tensor, gradient: Tensor, alpha: float) -> Tensor:
-    """Return ``alpha g^2 + (1 - alpha) F``."""
-    return torch.lerp(fisher, gradient.square(), alpha)
-
-
 @TASK_UTILS.register_module()
 class EWC:
     """Elastic weight consolidation: a running Fisher information.
@@ -41,10 +36,10 @@ class EWC:
 
     def update(
         self, gathered: Tensors, theta: Tensor, gradient: Tensor, count: int
-    ) -> Tensors:
+    ) -> None:
         """Average the squared gradients."""
-        fisher = fisher_average(gathered['fisher'], gradient, self.alpha)
-        return dict(fisher=fisher)
+        fisher = gathered['fisher'].mul_(1 - self.alpha)
+        fisher.addcmul_(gradient, gradient, value=self.alpha)
 
     def end(
         self, gathered: Tensors, theta: Tensor, previous: Tensors

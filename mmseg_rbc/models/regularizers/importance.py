@@ -18,9 +18,17 @@ def penalty(theta: Tensor, old: Tensor, strength: Tensor) -> Tensor:
     return (strength * (theta - old).square()).sum()
 
 
-def penalty_gradient(theta: Tensor, old: Tensor, strength: Tensor) -> Tensor:
-    """Return the gradient of :func:`penalty`."""
-    return 2 * strength * (theta - old)
+def add_penalty_gradient(
+    gradient: Tensor,
+    theta: Tensor,
+    old: Tensor,
+    strength: Tensor,
+    weight: float = 1.0,
+) -> None:
+    """Add w times the gradient of :func:`penalty`, in place."""
+    # All weights are read in every iteration, however small its batch: so in
+    # few passes over memory.
+    gradient.addcmul_(strength, theta - old, value=2 * weight)
 
 
 class ImportanceState:
@@ -64,7 +72,7 @@ class ImportanceState:
             )
             strength = regularizer.strength(ended, rows)
             self.held[name] = (
-                with_new_rows(old_weights[name], theta.clone()),
+                with_new_rows(old_weights[name], theta),
                 with_new_rows(strength, torch.zeros_like(theta)),
             )
 
@@ -73,7 +81,7 @@ class ImportanceState:
     ) -> None:
         """Gather one iteration; a weight may have no gradient."""
         for name, gradient in gradients.items():
-            self.gathered[name] = self.regularizer.update(
+            self.regularizer.update(
                 self.gathered[name], weights[name], gradient, self.count
             )
         self.count += 1
@@ -88,11 +96,11 @@ class ImportanceState:
         self, weights: Mapping[str, Tensor], gradients: Mapping[str, Tensor]
     ) -> None:
         """Add the gradient of :meth:`penalty` to gradients, in place."""
+        weight = self.regularizer.weight
         for name, held in self.held.items():
             if name in gradients:
-                gradients[name].add_(
-                    penalty_gradient(weights[name], *held),
-                    alpha=self.regularizer.weight,
+                add_penalty_gradient(
+                    gradients[name], weights[name], *held, weight
                 )
 
     def end(self, weights: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -119,7 +127,6 @@ class ImportanceState:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a run was stopped."""
         self.count = state['count']
-        self.gathered = {
-            name: {k: v.to(self.gathered[name][k]) for k, v in tensors.items()}
-            for name, tensors in state['gathered'].items()
-        }
+        for name, tensors in state['gathered'].items():
+            for key, value in tensors.items():
+                self.gathered[name][key].copy_(value)

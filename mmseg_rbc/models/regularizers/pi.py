@@ -27,16 +27,16 @@ class PI:
 
     def begin(self, theta: Tensor, previous: Tensors) -> Tensors:
         """Start the path where the weights are."""
-        theta = theta.clone()
-        return dict(path=torch.zeros_like(theta), start=theta, last=theta)
+        path = torch.zeros_like(theta)
+        return dict(path=path, start=theta.clone(), last=theta.clone())
 
     def update(
         self, gathered: Tensors, theta: Tensor, gradient: Tensor, count: int
-    ) -> Tensors:
+    ) -> None:
         """Go along the path."""
-        moved = gathered['last'] - theta
-        path = gathered['path'] + gradient * moved
-        return dict(gathered, path=path, last=theta.clone())
+        moved = gathered['last'].sub_(theta)
+        gathered['path'].addcmul_(gradient, moved)
+        gathered['last'].copy_(theta)
 
     def end(
         self, gathered: Tensors, theta: Tensor, previous: Tensors

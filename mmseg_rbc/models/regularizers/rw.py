@@ -40,16 +40,14 @@ class RW(EWC):
 
     def update(
         self, gathered: Tensors, theta: Tensor, gradient: Tensor, count: int
-    ) -> Tensors:
+    ) -> None:
         """Update F, and now and then the score."""
-        updated = dict(gathered)
         if count % self.interval == 0:
-            moved = gathered['last'] - theta
-            cost = 0.5 * gathered['fisher'] * moved.square() + 1e-8
-            updated['score'] = gathered['score'] + gradient * moved / cost
-            updated['last'] = theta.clone()
-        updated.update(super().update(gathered, theta, gradient, count))
-        return updated
+            moved = gathered['last'].sub_(theta)
+            cost = moved.square().mul_(gathered['fisher']).mul_(0.5)
+            gathered['score'].add_(moved.mul_(gradient).div_(cost.add_(1e-8)))
+            gathered['last'].copy_(theta)
+        super().update(gathered, theta, gradient, count)
 
     def end(
         self, gathered: Tensors, theta: Tensor, previous: Tensors

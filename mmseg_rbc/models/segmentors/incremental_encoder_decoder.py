@@ -104,6 +104,10 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             torch.channels_last if channels_last else torch.contiguous_format
         )
         hide_module(self, 'teacher', None)
+        # A hook that needs the previous weights sets the first and takes the
+        # second: their file is read once.
+        self.keeps_previous = False
+        self.previous_state: Mapping[str, Tensor] | None = None
         for head in all_heads(self):
             check_head(head)
         self._loss_weights = [loss_weight(head) for head in all_heads(self)]
@@ -200,6 +204,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         grown = grow_state_dict(state, self.state_dict(), *self.initialization)
         self.load_state_dict(grown)
         self.is_init = True
+        self.previous_state = state if self.keeps_previous else None
         if self.losses or self.pseudo_labeler or self.balance:
             self._build_teacher(state)
 

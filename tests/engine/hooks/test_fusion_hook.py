@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import torch
-from helpers import Stop, assert_equal_weights, weights
+from helpers import Stop, assert_equal_weights, logged, weights
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
@@ -144,6 +144,26 @@ def test_a_fused_checkpoint_is_recognized(finished, tiny_config, tmp_path):
         weights(work_dir / 'step_1/final.pth'),
         weights(tmp_path / 'step_1/final.pth'),
     )
+
+
+def test_fixed_rows_are_not_in_the_norm_that_is_clipped(
+    finished, tiny_config, tmp_path
+):
+    work_dir, _ = finished
+    norms = []
+    for fixed in (True, False):
+        changes = {
+            'method.fusion.fix_old_rows': fixed,
+            'schedule.later.epochs': 1,
+            'default_hooks.logger.interval': 1,
+        }
+        folder = tmp_path / str(fixed)
+        shutil.copytree(work_dir / 'step_0', folder / 'step_0')
+        cfg, options = tiny_config('plop-ewf', **changes)
+        run_sequence(cfg, str(folder), steps=[1], options=options)
+        norms.append(logged(folder / 'step_1')[0]['grad_norm'])
+    # Of the same weights and images, in the first iteration.
+    assert 0 < norms[0] < 0.999 * norms[1]
 
 
 def test_importance_is_of_the_trained_weights(tiny_config, tmp_path):

@@ -130,3 +130,11 @@ def test_what_is_not_learned_yet_is_no_class(tmp_path, monkeypatch):
     assert report['mIoU'] == report['mIoU_without_background']
     assert metrics['mIoU_old'] == round(EXPECTED['a'], 2)
     assert 'IoU.not learned yet' not in metrics
+
+
+def test_class_0_of_a_stock_network_is_a_class(tmp_path, monkeypatch):
+    """It is no background that could be left out."""
+    monkeypatch.setitem(META, 'classes', ('sky', 'a', 'b', 'c'))
+    _, report = evaluate(tmp_path)
+    assert report['mIoU']['old'] == pytest.approx(50)
+    assert report['mIoU'] == report['mIoU_without_background']

@@ -45,7 +45,17 @@ def test_against_a_loop():
     # What the teacher refined has no effect.
     refined = torch.zeros_like(labels())
     loss = MODELS.build(LOSS)(student, teacher, refined)
-    assert_same(loss, total / small.numel(), [student.small_logits])
+    count = sum(int(y) != 255 for _, _, y in pixels(*maps))
+    assert 0 < count < small.numel(), 'void is in neither sum'
+    assert_same(loss, total / count, [student.small_logits])
+
+
+def test_void_alone_is_no_loss():
+    student, teacher = outputs(SEEN), outputs(OLD, seed=1)
+    void = torch.full_like(labels(), 255)
+    loss = MODELS.build(LOSS)(replace(student, labels=void), teacher, void)
+    (gradient,) = torch.autograd.grad(loss, student.small_logits)
+    assert loss == 0 and not gradient.any()
 
 
 def test_weights():
@@ -81,12 +91,13 @@ def test_erased_views_distill_what_is_left():
     erased = full.masked_fill(full >= OLD, 255)
     module = MODELS.build(dict(LOSS, new_weight=0.0))
     first, second = (
-        module(replace(student, labels=view), teacher, view)
-        for view in (full, erased)
+        module(view, teacher, view.labels) * (view.small_labels != 255).sum()
+        for view in (replace(student, labels=y) for y in (full, erased))
     )
     assert_same(first, second, [student.small_logits])
-    module = MODELS.build(LOSS)
-    assert module(replace(student, labels=full), teacher, full) > first
+    module, view = MODELS.build(LOSS), replace(student, labels=full)
+    count = (view.small_labels != 255).sum()
+    assert module(view, teacher, full) * count > first
 
 
 def test_teacher_gets_no_gradient_when_detached():

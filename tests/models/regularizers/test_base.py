@@ -21,3 +21,14 @@ def test_old_rows_come_first():
     scalar = with_new_rows(torch.tensor(3.0), torch.tensor(5.0))
     assert scalar == 3
     assert with_new_rows(old.double(), fresh).dtype == torch.float32
+
+
+def test_old_rows_are_a_copy_in_the_format_of_the_fresh_ones():
+    old = torch.arange(48.0).view(2, 6, 2, 2)
+    fresh = torch.ones(3, 6, 2, 2).to(memory_format=torch.channels_last)
+    for rows in (2, 3):
+        found = with_new_rows(old, fresh[:rows])
+        assert found.is_contiguous(memory_format=torch.channels_last)
+        assert torch.equal(found[:2], old)
+        found.zero_()
+    assert old.sum() == sum(range(48)) and fresh.all()

@@ -1,5 +1,7 @@
 """The importance of a whole network over several steps."""
 
+import copy
+
 import pytest
 import torch
 from mmseg.registry import TASK_UTILS
@@ -7,8 +9,8 @@ from mmseg.registry import TASK_UTILS
 from mmseg_rbc.models.regularizers import (
     EWC,
     ImportanceState,
+    add_penalty_gradient,
     penalty,
-    penalty_gradient,
 )
 
 
@@ -23,8 +25,9 @@ def test_penalty_and_its_gradient():
     )
     torch.testing.assert_close(value, slow)
     (expected,) = torch.autograd.grad(value, theta)
-    found = penalty_gradient(theta.detach(), old, strength)
-    torch.testing.assert_close(found, expected)
+    found = torch.ones_like(old)
+    add_penalty_gradient(found, theta.detach(), old, strength, 3.0)
+    torch.testing.assert_close(found, 1 + 3 * expected)
     assert penalty(old, old, strength) == 0
 
 
@@ -117,3 +120,29 @@ def test_saved_state_goes_on_the_same(name):
     for key, tensors in a.items():
         for part, value in tensors.items():
             assert torch.equal(value, b[key][part]), (key, part)
+
+
+@pytest.mark.parametrize('name', ['EWC', 'PI', 'RW'])
+def test_gathered_in_place(name):
+    """In the same memory, and not in that of weights or earlier steps."""
+    regularizer = TASK_UTILS.build(dict(type=name))
+    first = ImportanceState(regularizer, network(3, 0), 3)
+    first.update(network(3, 1), network(3, 2))
+    ended = first.end(network(3, 1))
+    weights, gradients = network(3, 3), network(3, 4)
+    state = ImportanceState(regularizer, weights, 3, ended, network(3, 1))
+    kept = copy.deepcopy((ended['tensors'], weights, gradients, state.held))
+    places = memory(state)
+    for _ in range(2):
+        state.update(weights, gradients)
+    assert memory(state) == places
+    found = ended['tensors'], weights, gradients, state.held
+    torch.testing.assert_close(found, kept, rtol=0, atol=0)
+
+
+def memory(state: ImportanceState) -> list[int]:
+    return [
+        value.data_ptr()
+        for tensors in state.gathered.values()
+        for value in tensors.values()
+    ]
