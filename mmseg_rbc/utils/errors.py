@@ -105,12 +105,13 @@ def _quiet_in_workers(hook: Callable[..., None]) -> Callable[..., None]:
     """Return a hook that prints no lost connection of a forked process.
 
     A data worker that sends a tensor while the main process ends would print a
-    traceback below the sentence.
+    traceback below the sentence. It finds the connection broken while it
+    writes, or ended (an EOFError, which is no ConnectionError) while it reads.
     """
-    main = os.getpid()
+    main, lost = os.getpid(), (ConnectionError, EOFError)
 
     def quiet(kind: type[BaseException], *rest: object) -> None:
-        if os.getpid() == main or not issubclass(kind, ConnectionError):
+        if os.getpid() == main or not issubclass(kind, lost):
             hook(kind, *rest)
 
     return quiet

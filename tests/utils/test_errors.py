@@ -81,6 +81,7 @@ def test_lost_connections_of_workers_are_not_printed(capfd):
         fail(BrokenPipeError('of the main process'))
         if os.fork() == 0:
             fail(BrokenPipeError('of a worker'))
+            fail(EOFError('of a worker'))
             fail(ValueError('of a worker too'))
             sys.stderr.flush()
             os._exit(0)
