@@ -38,6 +38,7 @@ from mmseg_rbc.utils.keys import (
     check_arguments,
     check_defaults,
     check_keys,
+    is_misspelled,
 )
 
 PHASES = ('train', 'val', 'test')
@@ -126,7 +127,9 @@ def _check_hooks(cfg: Config) -> None:
     hooks = cfg.get('default_hooks') or {}
     for name, hook in hooks.items():
         where = f'default_hooks.{name}'
-        if name not in DEFAULT_HOOKS and 'type' not in (hook or {}):
+        is_own = name not in DEFAULT_HOOKS and 'type' in (hook or {})
+        # MMEngine takes any name: the default would run beside it.
+        if not is_own or is_misspelled(name, DEFAULT_HOOKS):
             check_keys([name], DEFAULT_HOOKS, 'default_hooks')
         if hook is not None:
             check_arguments(hook, HOOKS, where, ('priority',))

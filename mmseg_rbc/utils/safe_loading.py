@@ -14,6 +14,9 @@ import os
 import os.path as osp
 import pickle
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,7 +92,27 @@ def load_from_local(filename: str, map_location: Any = None) -> Any:
     if not osp.isfile(path):
         raise FileNotFoundError(f'{path} can not be found.')
     weights_only = not trusts_checkpoints()
+    if weights_only:
+        _check_sums(path)
     return torch.load(path, map_location, weights_only=weights_only)
+
+
+def _check_sums(path: str) -> None:
+    """Raise if bytes of a checkpoint changed since it was written.
+
+    It is a zip file with a sum of each record, which torch does not look at:
+    weights would be wrong, and nothing would say so.
+    """
+    try:
+        if not zipfile.is_zipfile(path):
+            # Of an old torch, or damaged where torch notices it.
+            return
+        with zipfile.ZipFile(path) as file:
+            damaged = file.testzip()
+    except (zipfile.BadZipFile, struct.error, zlib.error) as error:
+        raise RuntimeError(str(error)) from None
+    if damaged is not None:
+        raise RuntimeError(f'the checksum of {damaged} in it is wrong')
 
 
 @contextmanager

@@ -116,12 +116,13 @@ def test_differences_name_places():
 
 
 @pytest.mark.parametrize(
-    'damage', ['empty', 'half', 'unnamed', 'both', 'zeros', 'start', 'magic']
+    'damage',
+    ['empty', 'half', 'unnamed', 'both', 'zeros', 'start', 'magic', 'bit'],
 )
 def test_a_damaged_checkpoint_falls_back(
     tiny_run, tiny_root, tmp_path, damage
 ):
-    """As a run leaves it that is killed while it writes."""
+    """As a run that is killed while it writes, or a disk, leaves it."""
     for name in ('step_0', 'step_1'):
         shutil.copytree(tiny_run / name, tmp_path / name)
     step = tmp_path / 'step_1'
@@ -135,6 +136,11 @@ def test_a_damaged_checkpoint_falls_back(
     newest.write_bytes(whole[: left.get(damage, len(whole) // 2)])
     if damage == 'zeros':
         newest.write_bytes(bytes(len(whole)))
+    if damage == 'bit':
+        # In the middle there are weights.
+        middle = len(whole) // 2
+        bit = bytes([whole[middle] ^ 1])
+        newest.write_bytes(whole[:middle] + bit + whole[middle + 1 :])
     if damage == 'unnamed':
         (step / 'last_checkpoint').write_text('')
     if damage == 'both':

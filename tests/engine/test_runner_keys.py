@@ -35,6 +35,7 @@ UNKNOWN = [
     ('default_hooks.checkpoint.max_keep_ckpt', 5, 'max_keep_ckpts'),
     ('default_hooks.chekpoint.interval', 5, 'checkpoint'),
     ('default_hooks.logger.intervl', 5, 'interval'),
+    ('default_hooks.timmer', dict(type='IterTimerHook'), 'timer'),
     ('optim_wrapper.clip_gard', dict(max_norm=1), 'clip_grad'),
     ('optim_wrapper.clip_grad', dict(maxnorm=1), 'max_norm'),
     ('optim_wrapper.optimizer.momentun', 0.5, 'momentum'),
