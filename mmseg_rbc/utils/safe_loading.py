@@ -19,7 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -92,23 +92,26 @@ def load_from_local(filename: str, map_location: Any = None) -> Any:
     if not osp.isfile(path):
         raise FileNotFoundError(f'{path} can not be found.')
     weights_only = not trusts_checkpoints()
-    if weights_only:
-        _check_sums(path)
-    return torch.load(path, map_location, weights_only=weights_only)
+    # Opened once: what is loaded is what was looked at.
+    with open(path, 'rb') as file:
+        if weights_only:
+            _check_sums(file)
+            file.seek(0)
+        return torch.load(file, map_location, weights_only=weights_only)
 
 
-def _check_sums(path: str) -> None:
+def _check_sums(file: BinaryIO) -> None:
     """Raise if bytes of a checkpoint changed since it was written.
 
     It is a zip file with a sum of each record, which torch does not look at:
     weights would be wrong, and nothing would say so.
     """
     try:
-        if not zipfile.is_zipfile(path):
+        if not zipfile.is_zipfile(file):
             # Of an old torch, or damaged where torch notices it.
             return
-        with zipfile.ZipFile(path) as file:
-            damaged = file.testzip()
+        with zipfile.ZipFile(file) as records:
+            damaged = records.testzip()
     except (zipfile.BadZipFile, struct.error, zlib.error) as error:
         raise RuntimeError(str(error)) from None
     if damaged is not None:

@@ -82,10 +82,12 @@ def test_two_processes_equal_one(runs):
         assert printed.count(f'results: {folder}\n') == 1
     assert printed.count('old classes are evaluated on: 3 images') == 2
     exported = [weights(path / 'export/network.pth') for path in folders]
-    assert_equal_weights(*exported, tolerance=1e-5)
+    # Weights move by up to 5e-3. Rounding, which is another on each machine,
+    # may bring a pixel over a threshold of the pseudo-labels: 2e-5 was seen.
+    assert_equal_weights(*exported, tolerance=1e-4)
     bias = weights(root / 'stock/stock.pth')['decode_head.conv_seg.bias']
     moved = exported[1]['decode_head.conv_seg.bias'][:3] - bias
-    assert moved.abs().max() > 1e-4, 'it has trained'
+    assert moved.abs().max() > 5e-4, 'it has trained'
     for step in (0, 1):
         paths = [path / f'step_{step}/metrics.json' for path in folders]
         found = [json.loads(path.read_text()) for path in paths]
