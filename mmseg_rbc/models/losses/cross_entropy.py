@@ -50,14 +50,31 @@ def unbiased_cross_entropy(
     in memory have, means that class alone.
     """
     logits, num_old = logits.float(), max(num_old, 1)
-    merged = 1 if keep_labels else num_old
-    is_old, valid = target < merged, target != IGNORE_INDEX
-    labels = target.masked_fill(is_old | ~valid, 0)[:, None]
-    loss = -logits.log_softmax(1).gather(1, labels)[:, 0]
-    # log p_0 among the old classes is log p_0 - log(p_0 + ... + p_{O-1}).
-    among_old = logits[:, :num_old].log_softmax(1)[:, 0]
-    loss = loss + among_old.where(is_old, 0)
-    return _weighted_mean(loss * valid, weight)
+    old, new = logits.split([num_old, logits.shape[1] - num_old], 1)
+    any_old = log_sum_exp(old)
+    valid = target != IGNORE_INDEX
+    # All old classes are one, whose logit is log(e^z_0 + ... + e^z_{O-1}).
+    labels = (target - num_old + 1).clamp(min=0)
+    loss = F.cross_entropy(
+        torch.cat([any_old, new], 1),
+        labels.where(valid, IGNORE_INDEX),
+        ignore_index=IGNORE_INDEX,
+        reduction='none',
+    )
+    if keep_labels:
+        kept = (target > 0) & (target < num_old)
+        own = old.gather(1, target.where(kept, 0)[:, None])
+        loss = loss + (any_old - own)[:, 0].where(kept, 0)
+    return _weighted_mean(loss, weight)
+
+
+def log_sum_exp(logits: Tensor) -> Tensor:
+    """Return ``logsumexp(1, keepdim=True)``, twice as fast on a CPU.
+
+    From ``log_softmax``, of which torch has fused kernels:
+    ``log p_0 = z_0 - log(e^z_0 + e^z_1 + ...)``.
+    """
+    return logits[:, :1] - logits.log_softmax(1)[:, :1]
 
 
 def one_vs_rest_cross_entropy(
