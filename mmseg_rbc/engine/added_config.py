@@ -87,7 +87,7 @@ def added_config(
             recipe={**recipe, **RECIPE},
             # Step 0 is the stock network: base is not used.
             schedule=dict(base=dict(schedule), later=dict(schedule)),
-            optim_wrapper=copy.deepcopy(stock.cfg.optim_wrapper.to_dict()),
+            optim_wrapper=stock_optimizer(stock.cfg).to_dict(),
             test_pipeline=test_pipeline,
             train_dataloader=dict(
                 **_workers(stock.cfg),
@@ -165,6 +165,17 @@ def _test_pipeline(cfg: Config) -> list[dict]:
         'the stock config has no pipeline in test_dataloader.dataset: give '
         'it the one that the network is evaluated with'
     )
+
+
+def stock_optimizer(cfg: Config) -> Any:
+    """Return the ``optim_wrapper`` that a stock network was trained with."""
+    wrapper = cfg.get('optim_wrapper') or {}
+    if not (wrapper.get('optimizer') or {}).get('lr'):
+        raise ValueError(
+            'the stock config has no optim_wrapper.optimizer.lr: give it the '
+            'optimizer that the network was trained with'
+        )
+    return copy.deepcopy(wrapper)
 
 
 def _workers(cfg: Config) -> dict[str, Any]:

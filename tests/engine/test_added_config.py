@@ -10,6 +10,7 @@ from mmseg_rbc.engine.added_config import (
     method_parts,
     our_pipeline,
     stock_evaluation,
+    stock_optimizer,
 )
 from mmseg_rbc.engine.recipe import RELATIVE_SWITCHES
 from mmseg_rbc.engine.step_config import RunConfig
@@ -66,6 +67,17 @@ def test_what_a_stock_config_may_have(tmp_path):
     assert 'pretrained' not in cfg.model
     assert 'init_cfg' not in cfg.model.backbone
     assert cfg.custom_imports.imports == ['mmseg_rbc', 'json']
+
+
+def test_stock_config_without_an_optimizer(tmp_path):
+    cfg = stock_config(tmp_path)
+    for part, key in [
+        (cfg.optim_wrapper.optimizer, 'lr'),
+        (cfg, 'optim_wrapper'),
+    ]:
+        part.pop(key)
+        with pytest.raises(ValueError, match='has no optim_wrapper.optimizer'):
+            stock_optimizer(cfg)
 
 
 def test_transforms_are_those_of_the_stock_config(tmp_path):
