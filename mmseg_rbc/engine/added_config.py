@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
+from mmengine.device import get_device
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.datasets.wrappers import base_datasets
@@ -34,6 +35,8 @@ TRANSFORMS = dict(
     LoadAnnotations='LoadContinualAnnotations',
     PackSegInputs='PackDupletInputs',
 )
+# What only AmpOptimWrapper takes.
+OF_AMP = ('loss_scale', 'dtype', 'use_fsdp')
 # What the parts of the evaluation may differ in.
 OWN_METAINFO = ['label_map', 'reduce_zero_label']
 
@@ -175,7 +178,12 @@ def stock_optimizer(cfg: Config) -> Any:
             'the stock config has no optim_wrapper.optimizer.lr: give it the '
             'optimizer that the network was trained with'
         )
-    return copy.deepcopy(wrapper)
+    wrapper = copy.deepcopy(wrapper)
+    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
+        # Mixed precision needs an accelerator; without it all is the same.
+        wrapper = {k: v for k, v in wrapper.items() if k not in OF_AMP}
+        wrapper = ConfigDict(wrapper, type='OptimWrapper')
+    return wrapper
 
 
 def _workers(cfg: Config) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The config that adds classes to a stock network."""
 
 import pytest
+import torch
 from mmengine.config import Config
 from stock_networks import CLASSES, blocks, stock_config, write_images
 
@@ -78,6 +79,14 @@ def test_stock_config_without_an_optimizer(tmp_path):
         part.pop(key)
         with pytest.raises(ValueError, match='has no optim_wrapper.optimizer'):
             stock_optimizer(cfg)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='has an accelerator')
+def test_mixed_precision_needs_an_accelerator(tmp_path):
+    cfg = stock_config(tmp_path)
+    plain = cfg.optim_wrapper.to_dict()
+    cfg.optim_wrapper.update(type='AmpOptimWrapper', loss_scale='dynamic')
+    assert stock_optimizer(cfg).to_dict() == plain
 
 
 def test_transforms_are_those_of_the_stock_config(tmp_path):
