@@ -25,7 +25,10 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--dry-run', action='store_true', help='only say what would happen'
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if len(dict(args.classes)) < len(args.classes):
+        parser.error('--classes has a name twice: a new class has one value')
+    return args
 
 
 def add_data(group: argparse._ArgumentGroup) -> None:

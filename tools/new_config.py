@@ -104,7 +104,10 @@ def parse_args() -> argparse.Namespace:
         default='deeplabv3_mv2-d16',
         help='file of configs/_base_/models (default: %(default)s)',
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if bool(args.val_images) != bool(args.val_masks):
+        parser.error('--val-images and --val-masks need each other')
+    return args
 
 
 def parse_classes(specs: Sequence[str]) -> dict[str, list[str]]:
@@ -124,6 +127,12 @@ def map_labels(
         masks: The mask files.
     """
     named = [*void, *(v for values in classes.values() for v in values)]
+    twice = [value for value in named if named.count(value) > 1]
+    if twice:
+        raise ValueError(
+            f'{twice[0]} is named more than once in --classes and --void: a '
+            'value means one thing'
+        )
     palette = None
     if any(value.startswith('#') for value in named):
         palette = [_color(value) for value in named]
@@ -227,10 +236,26 @@ def weights_of(model: str) -> str:
     return f'{note}model = dict(backbone=dict(init_cfg={value}))\n'
 
 
+def parse_steps(
+    specs: Sequence[str], classes: Sequence[str]
+) -> list[list[str]]:
+    """Return the classes of each step."""
+    steps = [spec.split(',') for spec in specs]
+    unknown = [name for step in steps for name in step if name not in classes]
+    if unknown:
+        raise ValueError(
+            f'--steps has {unknown[0]!r}, which is none of --classes '
+            f'({_join(classes)}): correct one of them'
+        )
+    return steps
+
+
 def make_config(args: argparse.Namespace) -> str:
     """Look at the data and return the text of the config."""
     from mmseg_rbc.datasets.pairs import find_pairs
 
+    classes = parse_classes(args.classes)
+    steps = parse_steps(args.steps, list(classes))
     names, *ends = find_pairs(args.images, args.masks)
     folders = [osp.abspath(args.images), osp.abspath(args.masks)]
     train, val, num_images = [*folders, ''], [*folders, ''], len(names)
@@ -247,20 +272,20 @@ def make_config(args: argparse.Namespace) -> str:
     else:
         train[2], val[2] = write_lists(args.out, names)
         num_images -= len(names) // HELD_OUT or 1
-    classes = parse_classes(args.classes)
     labels = map_labels(classes, args.void, masks)
     crop, size = crop_of([f'{folders[0]}/{name}{ends[0]}' for name in names])
     return TEMPLATE.format(
         bases=''.join(f'    {f!r},\n' for f in base_files(args.out, args)),
         classes=list(classes),
-        steps=[step.split(',') for step in args.steps],
+        steps=steps,
         img_suffix=ends[0],
         seg_map_suffix=ends[1],
         **labels,
         num_images=num_images,
         size=size,
         crop=(crop, crop),
-        batch_size=min(16, num_images),
+        # Two views of each image in later steps.
+        batch_size=max(2, min(16, num_images) // 2 * 2),
         weights=weights_of(args.model),
         train=train,
         val=val,

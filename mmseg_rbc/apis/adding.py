@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from mmengine.config import Config
 from mmengine.device import get_device
-from mmengine.dist import barrier, is_distributed, is_main_process
+from mmengine.dist import (
+    barrier,
+    get_world_size,
+    is_distributed,
+    is_main_process,
+)
 from mmengine.logging import print_log
 
 from mmseg_rbc.datasets.new_images import NewImages, find_new_images
@@ -18,9 +23,12 @@ from mmseg_rbc.engine.added_config import (
     added_config,
     method_parts,
     stock_evaluation,
+    stock_optimizer,
 )
 from mmseg_rbc.engine.config_parts import load_config, merge_options
+from mmseg_rbc.engine.preflight import check_steps
 from mmseg_rbc.engine.sequence import run_sequence
+from mmseg_rbc.engine.step_config import RunConfig
 from mmseg_rbc.engine.stock import StockNetwork, export_stock, load_stock
 from mmseg_rbc.runs import WorkDir
 from mmseg_rbc.tasks import IGNORE_INDEX
@@ -106,7 +114,8 @@ def add_classes(
         lr: Learning rate; a quarter of that in ``config`` by default.
         seed: Of the held-out images and of the training.
         resume: Whether to continue from the last checkpoint.
-        dry_run: Whether to say what would happen, and do nothing.
+        dry_run: Whether to check the config and say what would happen, and
+            do nothing.
         options: More settings of the config, such as
             ``{'recipe.relative_pod': 0.3}``.
     """
@@ -118,7 +127,7 @@ def add_classes(
     evaluation, said = _evaluation(stock, found, split[1], folder, val_config)
     shares = ask_network(stock, found, split[0])
     schedule = dict(
-        lr=lr or LR_SHARE * stock.cfg.optim_wrapper.optimizer.lr,
+        lr=lr or LR_SHARE * stock_optimizer(stock.cfg).optimizer.lr,
         epochs=epochs,
         batch_size=batch_size,
     )
@@ -133,6 +142,10 @@ def add_classes(
     cfg.merge_from_dict({'randomness.seed': seed, 'work_dir': folder.path})
     cfg.init_from = folder.step(0).final
     merge_options(cfg, options or {})
+    if dry_run:
+        # What would end the run in its first seconds.
+        run = RunConfig(cfg, options)
+        check_steps(run.steps(folder.path, get_world_size()))
     summary = _summary(stock, found, split, shares, cfg, said)
     print_log(f'method {method}\n{summary}', 'current')
     result = AddedClasses(summary, folder.path)

@@ -125,5 +125,6 @@ def check_pixels(
     raise ValueError(
         f'mask {path} has pixels of kind {kind}, expected one 8-bit channel '
         '(Pillow mode L or P) whose values are labels: give the colors of '
-        'the values as continual.mask_palette, or save as 8-bit PNG'
+        'the values as continual.mask_palette (NAME=#804080 for '
+        'tools/new_config.py), or save as 8-bit PNG'
     )

@@ -12,7 +12,8 @@ import numpy as np
 
 from mmseg_rbc.tasks import IGNORE_INDEX
 
-from .masks import open_mask
+from .masks import read_mask
+from .readable import pair_problem
 
 IMAGE_SUFFIXES = ('.jpg', '.jpeg', '.png', '.bmp', '.tif', '.tiff', '.webp')
 
@@ -49,9 +50,8 @@ class NewImages:
 
     def labels(self, i: int) -> np.ndarray:
         """Return the ``(H, W)`` values of a mask."""
-        return read_mask(
-            osp.join(self.masks, self.names[i] + self.seg_map_suffix)
-        )
+        path = osp.join(self.masks, self.names[i] + self.seg_map_suffix)
+        return read_mask(path, path)
 
     def dataset(self, ann_file: str) -> dict[str, Any]:
         """Return the config of the data set of a list of them."""
@@ -75,6 +75,11 @@ class NewImages:
             share: Of the images that is held out, at least one of them.
             seed: Which ones.
         """
+        if not 0 <= share <= 1 or not 0 <= seed < 2**32:
+            raise ValueError(
+                f'--val-split {share} --seed {seed}: expected a share from 0 '
+                'to 1 and a whole number of at least 0'
+            )
         values = list(self.classes.values())
         shown = np.flatnonzero(self.pixels[:, values].any(1))
         count = max(1, round(share * len(shown))) if share else 0
@@ -86,12 +91,6 @@ class NewImages:
             )
         order = np.random.RandomState(seed).permutation(shown)
         return sorted(order[count:].tolist()), sorted(order[:count].tolist())
-
-
-def read_mask(path: str) -> np.ndarray:
-    """Return the ``(H, W)`` uint8 values of a mask file."""
-    with open_mask(path, path) as mask:
-        return np.array(mask)
 
 
 def find_new_images(
@@ -121,7 +120,12 @@ def find_new_images(
             'name'
         )
     paths = [osp.join(masks, name + seg_map_suffix) for name in names]
-    counts = [np.bincount(read_mask(p).ravel(), minlength=256) for p in paths]
+    for name, path in zip(names, paths):
+        problem = pair_problem(osp.join(images, name + img_suffix), path)
+        if problem:
+            raise ValueError(problem)
+    labels = (read_mask(path, path) for path in paths)
+    counts = [np.bincount(each.ravel(), minlength=256) for each in labels]
     found = NewImages(
         osp.abspath(images),
         osp.abspath(masks),
@@ -156,7 +160,14 @@ def _files(folder: str, what: str) -> tuple[list[str], str]:
 def _check_values(found: NewImages) -> None:
     """Raise unless the masks hold all new classes, and nothing unknown."""
     total = found.pixels.sum(0)
-    new = found.classes.values()
+    new = list(found.classes.values())
+    taken = {*found.unlabeled, *found.void, IGNORE_INDEX}
+    for name, value in found.classes.items():
+        if new.count(value) > 1 or value in taken:
+            raise ValueError(
+                f'value {value} of the new class {name!r} is in --classes '
+                'again, or in --unlabeled or --void: a value means one thing'
+            )
     known = {*new, *found.unlabeled, *found.void, IGNORE_INDEX}
     others = [int(v) for v in np.flatnonzero(total) if v not in known]
     if others:

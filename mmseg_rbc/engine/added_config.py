@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
+from mmengine.device import get_device
 from mmseg.registry import DATASETS
 
 from mmseg_rbc.datasets.wrappers import base_datasets
@@ -34,6 +35,8 @@ TRANSFORMS = dict(
     LoadAnnotations='LoadContinualAnnotations',
     PackSegInputs='PackDupletInputs',
 )
+# What only AmpOptimWrapper takes.
+OF_AMP = ('loss_scale', 'dtype', 'use_fsdp')
 # What the parts of the evaluation may differ in.
 OWN_METAINFO = ['label_map', 'reduce_zero_label']
 
@@ -87,7 +90,7 @@ def added_config(
             recipe={**recipe, **RECIPE},
             # Step 0 is the stock network: base is not used.
             schedule=dict(base=dict(schedule), later=dict(schedule)),
-            optim_wrapper=copy.deepcopy(stock.cfg.optim_wrapper.to_dict()),
+            optim_wrapper=stock_optimizer(stock.cfg).to_dict(),
             test_pipeline=test_pipeline,
             train_dataloader=dict(
                 **_workers(stock.cfg),
@@ -165,6 +168,22 @@ def _test_pipeline(cfg: Config) -> list[dict]:
         'the stock config has no pipeline in test_dataloader.dataset: give '
         'it the one that the network is evaluated with'
     )
+
+
+def stock_optimizer(cfg: Config) -> Any:
+    """Return the ``optim_wrapper`` that a stock network was trained with."""
+    wrapper = cfg.get('optim_wrapper') or {}
+    if not (wrapper.get('optimizer') or {}).get('lr'):
+        raise ValueError(
+            'the stock config has no optim_wrapper.optimizer.lr: give it the '
+            'optimizer that the network was trained with'
+        )
+    wrapper = copy.deepcopy(wrapper)
+    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
+        # Mixed precision needs an accelerator; without it all is the same.
+        wrapper = {k: v for k, v in wrapper.items() if k not in OF_AMP}
+        wrapper = ConfigDict(wrapper, type='OptimWrapper')
+    return wrapper
 
 
 def _workers(cfg: Config) -> dict[str, Any]:

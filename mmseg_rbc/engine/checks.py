@@ -50,6 +50,8 @@ def check_run(
     networks = check_steps(configs)
     weights = {k: v.clone() for k, v in networks[0].state_dict().items()}
     check_disk(work_dir, weights, len(to_train))
+    if 0 in to_train:
+        check_pretrained(configs[0])
     ended = set(range(len(configs))) - set(to_train)
     surveys = survey_steps(configs, get_world_size(), ended)
     previous = None
@@ -58,6 +60,23 @@ def check_run(
             try_step(configs[step], network, previous)
         previous = weights
     return Checked(weights, surveys)
+
+
+def check_pretrained(cfg: Config) -> None:
+    """Raise if the weights that step 0 begins with are not there.
+
+    Args:
+        cfg: The complete config of step 0.
+    """
+    inits = cfg.model.backbone.get('init_cfg') or []
+    for init in inits if isinstance(inits, (list, tuple)) else [inits]:
+        path = init.get('checkpoint') or ''
+        if '://' not in path and path and not osp.isfile(path):
+            raise FileNotFoundError(
+                f'model.backbone.init_cfg.checkpoint is {path}, which does '
+                'not exist: give a file or an address, or set '
+                'model.backbone.init_cfg=None to begin without'
+            )
 
 
 def check_disk(

@@ -82,6 +82,9 @@ def run_sequence(
     _say_growth(run, configs)
     every = range(len(configs))
     wanted = list(every if steps is None else steps)
+    for step in wanted:
+        # Raises if the task has no such step.
+        run.identity(step)
     to_train = [s for s in every if not read_finished(folder, s, run)]
     adopts = bool(init_from) and init_from != work_dir and 0 in to_train
     if adopts:

@@ -14,13 +14,15 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from mmseg.apis import init_model
 from mmseg.models import EncoderDecoder
-from mmseg.registry import DATASETS
+from mmseg.registry import DATASETS, MODELS
 from torch import Tensor
 
 from mmseg_rbc.datasets.classes import make_palette
 from mmseg_rbc.datasets.wrappers import base_datasets
+from mmseg_rbc.models.heads import check_head_class
 from mmseg_rbc.utils.checkpoint import load_checkpoint, save_checkpoint
 from mmseg_rbc.utils.files import write_text
+from mmseg_rbc.utils.keys import find_class
 from mmseg_rbc.utils.weights import check_weights
 
 from .config_parts import load_config
@@ -96,6 +98,8 @@ def load_stock(config: str, checkpoint: str) -> StockNetwork:
             f'model.type of {config} is {kind!r}, but classes can be added to '
             'an "EncoderDecoder" only: choose a config of such a network'
         )
+    for head in decode_heads(cfg.model):
+        check_head_class(find_class(head.type, MODELS, 'type of a head'), head)
     content = load_checkpoint(
         checkpoint, advice='expected the checkpoint of a trained network'
     )

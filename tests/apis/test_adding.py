@@ -250,6 +250,14 @@ def test_dry_run_writes_nothing(tmp_path):
         (dict(method='rcb'), "'rcb' .*: did you mean 'rbc'"),
         (dict(unlabeled=(7,)), 'hold 0, expected 1, 7, 255: name each value'),
         (dict(val_split=1.0), 'of which 8 are held out: give more images'),
+        # What the run would refuse, the dry run does.
+        (dict(epochs=0), 'epochs is 0, expected a whole number of at least 1'),
+        (dict(batch_size=7), 'a batch of 7 images cannot be filled with 2 vi'),
+        (dict(options={'recipe.x': 1}), 'recipe.x is unknown'),
+        (
+            dict(options={'method.classifier_init': 'zero'}),
+            "^model cannot be built: classifier_init='zero' is unknown",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(tmp_path, change, sentence):

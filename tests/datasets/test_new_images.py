@@ -36,6 +36,9 @@ def test_split_is_seeded_and_leaves_out_what_shows_nothing(tmp_path):
     assert found.split(0, seed=0) == (list(range(10)), [])
     # At least one image is held out.
     assert len(found.split(0.01, seed=0)[1]) == 1
+    for share, seed in [(-0.1, 0), (1.5, 0), (0.1, -1)]:
+        with pytest.raises(ValueError, match='expected a share from 0 to 1'):
+            found.split(share, seed)
 
 
 def test_config_of_its_data_set(tmp_path):
@@ -44,6 +47,36 @@ def test_config_of_its_data_set(tmp_path):
     assert part['values'] == [['car', 1]]
     assert (part['unlabeled'], part['void']) == ([0, 9], [254])
     assert part['data_prefix']['img_path'] == str(tmp_path / 'images')
+
+
+@pytest.mark.parametrize(
+    'kwargs',
+    [
+        dict(classes=dict(car=1, bus=1)),
+        dict(classes=dict(car=0)),
+        dict(void=(1,)),
+        dict(unlabeled=(0, 1)),
+        dict(classes=dict(car=1, bus=255)),
+    ],
+    ids=str,
+)
+def test_a_value_means_one_thing(tmp_path, kwargs):
+    write_new(tmp_path)
+    with pytest.raises(ValueError, match="class '(car|bus)' is in --classes "):
+        find(tmp_path, **kwargs)
+
+
+def test_broken_pairs_get_a_sentence(tmp_path):
+    """Before the network is asked about them."""
+    write_new(tmp_path)
+    mask, image = (tmp_path / f'{n}/5_0.png' for n in ('masks', 'images'))
+    with Image.open(mask) as labels:
+        labels.crop((0, 0, 40, 32)).save(mask)
+    with pytest.raises(ValueError, match='5_0.png has 32 x 48 .* 32 x 40'):
+        find(tmp_path)
+    image.write_bytes(b'abc')
+    with pytest.raises(ValueError, match='image .*5_0.png cannot be read'):
+        find(tmp_path)
 
 
 def test_bad_folders_get_a_sentence(tmp_path):

@@ -1,6 +1,7 @@
 """The config that adds classes to a stock network."""
 
 import pytest
+import torch
 from mmengine.config import Config
 from stock_networks import CLASSES, blocks, stock_config, write_images
 
@@ -10,6 +11,7 @@ from mmseg_rbc.engine.added_config import (
     method_parts,
     our_pipeline,
     stock_evaluation,
+    stock_optimizer,
 )
 from mmseg_rbc.engine.recipe import RELATIVE_SWITCHES
 from mmseg_rbc.engine.step_config import RunConfig
@@ -66,6 +68,25 @@ def test_what_a_stock_config_may_have(tmp_path):
     assert 'pretrained' not in cfg.model
     assert 'init_cfg' not in cfg.model.backbone
     assert cfg.custom_imports.imports == ['mmseg_rbc', 'json']
+
+
+def test_stock_config_without_an_optimizer(tmp_path):
+    cfg = stock_config(tmp_path)
+    for part, key in [
+        (cfg.optim_wrapper.optimizer, 'lr'),
+        (cfg, 'optim_wrapper'),
+    ]:
+        part.pop(key)
+        with pytest.raises(ValueError, match='has no optim_wrapper.optimizer'):
+            stock_optimizer(cfg)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason='has an accelerator')
+def test_mixed_precision_needs_an_accelerator(tmp_path):
+    cfg = stock_config(tmp_path)
+    plain = cfg.optim_wrapper.to_dict()
+    cfg.optim_wrapper.update(type='AmpOptimWrapper', loss_scale='dynamic')
+    assert stock_optimizer(cfg).to_dict() == plain
 
 
 def test_transforms_are_those_of_the_stock_config(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mmseg_rbc.engine import run_sequence
-from mmseg_rbc.engine.checks import check_disk
+from mmseg_rbc.engine.checks import check_disk, check_pretrained
 
 Usage = namedtuple('Usage', 'total used free')
 
@@ -31,6 +31,21 @@ def test_disk(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         check_disk(str(tmp_path), weights, 2)
     check_disk(str(tmp_path), weights, 0)
+
+
+def test_weights_to_begin_with(tiny_config, tmp_path):
+    """A file must be there, an address need not."""
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'a.pth'))
+    cfg, _ = tiny_config('ft')
+    cfg.model.backbone.init_cfg = init
+    with pytest.raises(FileNotFoundError, match='checkpoint is .*a.pth, whi'):
+        run_sequence(cfg, str(tmp_path / 'run'), check_only=True)
+    (tmp_path / 'a.pth').touch()
+    check_pretrained(cfg)
+    cfg.model.backbone.init_cfg = [dict(init, checkpoint='mmcls://a')]
+    check_pretrained(cfg)
+    cfg.model.backbone.init_cfg = None
+    check_pretrained(cfg)
 
 
 def test_only_checked(tiny_config, tmp_path):

@@ -211,9 +211,11 @@ def test_later_step_takes_a_given_step_0_first(rbc_run, tiny_config, tmp_path):
 
 @pytest.mark.parametrize('step', [-1, 2])
 def test_step_that_the_task_has_not(tiny_config, tmp_path, step):
+    """It is found if nothing is trained, too."""
     cfg, options = tiny_config('ft')
+    how = dict(steps=[step], options=options, check_only=True)
     with pytest.raises(ValueError, match=f'steps 0 to 1, got step {step}'):
-        run_sequence(cfg, str(tmp_path), steps=[step], options=options)
+        run_sequence(cfg, str(tmp_path), **how)
 
 
 def test_step_without_predecessor(tiny_config, tmp_path):

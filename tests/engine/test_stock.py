@@ -51,7 +51,16 @@ def test_other_networks_get_a_sentence(tmp_path):
     head = cfg.model.decode_head.to_dict()
     cfg.model.decode_head = dict(type='IterativeDecodeHead', kernel=head)
     cfg.dump(config)
-    with pytest.raises(ValueError, match='IterativeDecodeHead without num_cl'):
+    with pytest.raises(ValueError, match='IterativeDecodeHead has a loss of'):
+        load_stock(config, checkpoint)
+    cfg.model.decode_head = {k: head[k] for k in head if k != 'num_classes'}
+    cfg.dump(config)
+    with pytest.raises(ValueError, match='FCNHead without num_classes'):
+        load_stock(config, checkpoint)
+    # Whose package need not be there.
+    cfg.model.decode_head = dict(head, type='MaskFormerHead')
+    cfg.dump(config)
+    with pytest.raises(ValueError, match='^MaskFormerHead has no classifier'):
         load_stock(config, checkpoint)
     cfg.model.type = 'CascadeEncoderDecoder'
     cfg.dump(config)

@@ -44,6 +44,11 @@ def test_dry_run_and_bad_input(tmp_path):
     )
     assert 'expected NAME=VALUE with a value from 0 to 254' in printed
     printed = run_tool(
+        *('add_classes.py', *stock, *data, '--classes', 'car=1', 'car=2'),
+        expected=2,
+    )
+    assert '--classes has a name twice' in printed
+    printed = run_tool(
         *('add_classes.py', *stock, *data, '--classes', 'car=9'),
         cwd=tmp_path,
         expected=1,

@@ -132,7 +132,7 @@ def check_predictions(root: Path) -> None:
 
 
 def test_colors_and_held_out_images(tool, tmp_path, monkeypatch):
-    write(tmp_path / 'train', 20, in_color=True)
+    write(tmp_path / 'train', 12, in_color=True)
     names = {k: '#' + bytes(COLORS[v]).hex() for k, v in VALUES.items()}
     classes = [f'{name}={names[name]}' for name in ('sky', 'tree', 'road')]
     classes.append(f'car={names["van"]},{names["car"]}')
@@ -144,11 +144,24 @@ def test_colors_and_held_out_images(tool, tmp_path, monkeypatch):
     labels = ['sky', 'tree', 'road', 'car', 'car']
     assert cfg.continual.label_map == dict(enumerate(labels, 1))
     assert cfg.continual.ignore_values == [0]
-    assert len((tmp_path / 'own_train.txt').read_text().split()) == 18
+    assert len((tmp_path / 'own_train.txt').read_text().split()) == 11
     val = (tmp_path / 'own_val.txt').read_text().split()
-    assert len(val) == 2
+    assert len(val) == 1
+    assert cfg.schedule.later.batch_size == 10, 'of two views each'
     found = run_sequence(cfg, str(tmp_path / 'run'), check_only=True)
     assert found == [], 'the config can be trained'
+
+
+def test_options_that_do_not_fit(tool, tmp_path, monkeypatch, capsys):
+    steps = ('--steps', 'sky,tre', 'road')
+    line = arguments(tmp_path, '--classes', 'sky', 'tree', 'road', *steps)
+    monkeypatch.setattr(sys, 'argv', ['new_config.py', *line])
+    with pytest.raises(SystemExit, match="--steps has 'tre', which is none"):
+        tool.main()
+    monkeypatch.setattr(sys, 'argv', [*sys.argv, '--val-images', 'val'])
+    with pytest.raises(SystemExit):
+        tool.main()
+    assert '--val-images and --val-masks need' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -159,6 +172,8 @@ def test_colors_and_held_out_images(tool, tmp_path, monkeypatch):
             [],
             r'label values 0, 3, 7, 8, 9, 11 besides .* 2 of --classes \(sky',
         ),
+        (['sky=0,3', 'tree=3'], [], '^3 is named more than once in --classes'),
+        (['sky=0', 'tree=3'], ['3'], '^3 is named more than once'),
         (['sky=300'], [], "'300' is no label value from 0 to 254"),
         (['sky=#12'], [], "'#12' is no color such as #804080"),
         (['sky=#000000'], [], 'pixels of kind L|holds the color'),
