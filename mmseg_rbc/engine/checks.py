@@ -70,8 +70,8 @@ def check_pretrained(cfg: Config) -> None:
     """
     inits = cfg.model.backbone.get('init_cfg') or []
     for init in inits if isinstance(inits, (list, tuple)) else [inits]:
-        path = init.get('checkpoint') or ''
-        if '://' not in path and path and not osp.isfile(path):
+        path = osp.expanduser(init.get('checkpoint') or '')
+        if path and '://' not in path and not osp.isfile(path):
             raise FileNotFoundError(
                 f'model.backbone.init_cfg.checkpoint is {path}, which does '
                 'not exist: give a file or an address, or set '
