@@ -23,6 +23,7 @@ _DAMAGE = (
     KeyError,
     EOFError,
     RuntimeError,
+    TypeError,
     zipfile.BadZipFile,
 )
 CACHE_FOLDER = '.mmseg_rbc'
@@ -126,7 +127,10 @@ class ClassIndexCache:
             with np.load(place) as data:
                 if data['key'].tobytes() != self._key:
                     return nothing
-                return np.unpackbits(data['bits'], axis=1).astype(bool)
+                found = np.unpackbits(data['bits'], axis=1).astype(bool)
+            if found.shape[1:] != (self.num_columns,):
+                raise ValueError('it is another table')
+            return found
         except _DAMAGE:
             print_log(f'rebuilding the damaged cache {place}', 'current')
             return nothing

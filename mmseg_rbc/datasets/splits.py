@@ -100,7 +100,7 @@ def read_split(split_dir: str, step: int, num_images: int) -> np.ndarray:
             f'split file {path} does not exist: split_dir must hold one '
             'train-<step>.npy for every step'
         ) from None
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, MemoryError) as error:
         raise ValueError(
             f'split file {path} is no numpy array of integers ({error})'
         ) from None

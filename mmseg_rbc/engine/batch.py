@@ -10,6 +10,9 @@ from mmengine.logging import print_log
 
 from mmseg_rbc.datasets.memory_sampler import draws_of_step
 
+# The share of a batch that comes from memory is 0.9 at most.
+MOST_TIMES = 10
+
 
 def num_draws(part: Mapping[str, Any], views: int) -> int:
     """Return how many images are loaded for the batch of a schedule.
@@ -73,6 +76,8 @@ def fit_batch(loader: ConfigDict, num_images: int, step: int) -> None:
         step: Its number, for the message.
     """
     before = loader.batch_size
+    # Most of a batch at most comes from memory: no search from 10**18 down.
+    loader.batch_size = min(before, MOST_TIMES * (num_images + 1))
     while images_of_step(loader) > num_images:
         loader.batch_size -= 1
     if loader.batch_size < before:

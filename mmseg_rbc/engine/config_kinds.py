@@ -70,6 +70,7 @@ TEST_MODES = ('slide', 'slide_flip', 'whole')
 START_METHODS = ('fork', 'forkserver', 'spawn')
 # Of a data set: paths.
 TEXTS = ('ann_file', 'data_root', 'split_dir', 'img_path', 'seg_map_path')
+SUFFIXES = ('img_suffix', 'seg_map_suffix')
 
 
 def check_kinds(cfg: Config) -> None:
@@ -98,6 +99,8 @@ def check_kinds(cfg: Config) -> None:
             _check_dataset(dataset, where)
     _check_choice(cfg, 'env_cfg.mp_cfg.mp_start_method', START_METHODS)
     _check_choice(cfg, 'log_level', LOG_LEVELS)
+    # Another one finds neither MMSeg's parts nor ours.
+    _check_choice(cfg, 'default_scope', ('mmseg',))
     _check_choice(cfg, 'model.test_cfg.mode', TEST_MODES)
 
 
@@ -119,6 +122,23 @@ def _check_texts(part: Mapping[str, Any], where: str) -> None:
     for key, value in {**part, **prefix}.items():
         if key in TEXTS and not isinstance(value, (str, type(None))):
             raise ValueError(f'{where}: {key} is {value!r}, expected a path')
+        if key in SUFFIXES and not isinstance(value, str):
+            raise ValueError(
+                f'{where}: {key} is {value!r}, expected an end of file names '
+                'such as ".png"'
+            )
+        if key == 'backend_args' and not isinstance(value, (dict, type(None))):
+            raise ValueError(f'{where}: {key} is {value!r}, expected a dict')
+        if key == 'indices' and not _are_indices(value):
+            raise ValueError(
+                f'{where}: {key} is {value!r}, expected a number of images, '
+                'or a list of their positions'
+            )
+
+
+def _are_indices(value: Any) -> bool:
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return value is None or all(type(each) is int for each in several)
 
 
 def _check_choice(cfg: Config, path: str, choices: tuple[str, ...]) -> None:

@@ -125,8 +125,10 @@ def check_parts(cfg: Config, options: Iterable[str] = ()) -> None:
         )
     known = arguments(_dataset_class(cfg))
     if known is not None:
-        # The step config sets these two.
-        check_keys(continual, known - {'step', 'test_mode'}, 'continual')
+        # The step config sets the first two; training and evaluation have
+        # pipelines of their own.
+        others = {'step', 'test_mode', 'pipeline'}
+        check_keys(continual, known - others, 'continual')
     _check_method(cfg.get('method') or {})
     check_keys(cfg.get('recipe') or {}, RECIPE_KEYS, 'recipe')
     schedule = cfg.get('schedule') or {}

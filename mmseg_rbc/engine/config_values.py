@@ -46,6 +46,15 @@ def check_values(cfg: Config, num_steps: int) -> None:
         if isinstance(hook, dict) and key in hook:
             where = f'default_hooks.{name}.{key}'
             check_number(hook[key], where, -1, whole=True)
+    _check_switches(cfg)
+    checkpoint = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
+    for key in ('out_dir', 'filename_tmpl'):
+        if isinstance(checkpoint, dict) and checkpoint.get(key):
+            raise ValueError(
+                f'default_hooks.checkpoint.{key} is {checkpoint[key]!r}, but '
+                '--resume looks for epoch_<n>.pth or iter_<n>.pth in the '
+                'folder of the step: leave it out, and pass --work-dir'
+            )
     for key, option in (('load_from', '--init-from'), ('resume', '--resume')):
         if cfg.get(key):
             raise ValueError(
@@ -53,6 +62,24 @@ def check_values(cfg: Config, num_steps: int) -> None:
                 f'and pass {option}, or set init_cfg of the backbone for '
                 'weights to begin with'
             )
+
+
+def _check_switches(cfg: Config) -> None:
+    """Check what MMEngine would take for True, and threads."""
+    for path in (
+        'randomness.deterministic',
+        'randomness.diff_rank_seed',
+        'env_cfg.cudnn_benchmark',
+    ):
+        part, key = path.split('.')
+        value = (cfg.get(part) or {}).get(key)
+        if value is not None:
+            check_switch(value, path)
+    processes = (cfg.get('env_cfg') or {}).get('mp_cfg') or {}
+    threads = processes.get('opencv_num_threads')
+    if threads is not None:
+        where = 'env_cfg.mp_cfg.opencv_num_threads'
+        check_number(threads, where, 0, whole=True)
 
 
 def _check_crop(size: Any) -> None:
@@ -146,6 +173,16 @@ def _check_loader(loader: Mapping[str, Any], where: str) -> None:
     if 'batch_size' in loader:
         check_number(
             loader['batch_size'], f'{where}.batch_size', 1, whole=True
+        )
+    if loader.get('timeout') is not None:
+        check_number(loader['timeout'], f'{where}.timeout', 0)
+    ahead = loader.get('prefetch_factor')
+    if ahead is not None:
+        check_number(ahead, f'{where}.prefetch_factor', 1, whole=True)
+    if ahead is not None and workers == 0:
+        raise ValueError(
+            f'{where}.prefetch_factor is {ahead}, but {where}.num_workers is '
+            '0: leave it out, or set num_workers to at least 1'
         )
     if loader.get('persistent_workers') and workers == 0:
         raise ValueError(

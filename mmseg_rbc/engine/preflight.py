@@ -16,7 +16,13 @@ from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import Registry
-from mmseg.registry import HOOKS, METRICS, MODELS, TRANSFORMS
+from mmseg.registry import (
+    HOOKS,
+    METRICS,
+    MODELS,
+    TRANSFORMS,
+    WEIGHT_INITIALIZERS,
+)
 from torch import nn
 
 from mmseg_rbc.datasets.wrappers import base_datasets
@@ -75,6 +81,14 @@ def _small_parts(cfg: Config) -> Iterable[tuple[str, Registry, dict]]:
     for i, hook in enumerate(cfg.get('custom_hooks') or []):
         part = {key: value for key, value in hook.items() if key != 'priority'}
         yield f'custom_hooks.{i}', HOOKS, part
+    for name in ('checkpoint', 'logger'):
+        hook = (cfg.get('default_hooks') or {}).get(name)
+        if hook:
+            part = {k: v for k, v in hook.items() if k != 'priority'}
+            yield f'default_hooks.{name}', HOOKS, part
+    for where, start in _beginnings(cfg.get('model') or {}, 'model'):
+        part = {k: v for k, v in start.items() if k != 'override'}
+        yield where, WEIGHT_INITIALIZERS, part
     for phase in PHASES:
         loader = cfg.get(f'{phase}_dataloader') or {}
         for dataset in base_datasets(loader.get('dataset')):
@@ -85,6 +99,18 @@ def _small_parts(cfg: Config) -> Iterable[tuple[str, Registry, dict]]:
         for metric in found if isinstance(found, list) else [found]:
             if 'metrics' not in metric:
                 yield f'{phase}_evaluator', METRICS, metric
+
+
+def _beginnings(part: Any, where: str) -> Iterable[tuple[str, dict]]:
+    """Yield every ``init_cfg`` of a network, with its place."""
+    several = part if isinstance(part, (list, tuple)) else [part]
+    for one in several:
+        for key, value in one.items() if isinstance(one, Mapping) else ():
+            if key == 'init_cfg' and value:
+                starts = value if isinstance(value, list) else [value]
+                yield from ((f'{where}.{key}', start) for start in starts)
+            elif key in ('backbone', 'neck', 'decode_head', 'auxiliary_head'):
+                yield from _beginnings(value, f'{where}.{key}')
 
 
 def _build_network(cfg: Config) -> nn.Module:

@@ -57,6 +57,13 @@ def find_checkpoint(
             )
             continue
         return path, check_resumed(content, path, cfg)
+    if folder.had_checkpoint():
+        print_log(
+            f'{folder.path} holds no checkpoint that is whole, although '
+            'last_checkpoint names one: the step begins again',
+            'current',
+            logging.WARNING,
+        )
     return None, []
 
 
@@ -82,6 +89,17 @@ def check_resumed(
             f'{path} does not say what it was trained with ({error}): run '
             'without --resume to begin the step again'
         ) from None
+    needed = ['optimizer']
+    if cfg.get('param_scheduler'):
+        needed.append('param_schedulers')
+    missing = [key for key in needed if key not in content]
+    if missing:
+        raise ValueError(
+            f'{path} holds no {" and no ".join(missing)}, so that the step '
+            'would go on in another way: leave out save_optimizer=False and '
+            'save_param_scheduler=False of default_hooks.checkpoint, and run '
+            'without --resume to begin the step again'
+        )
     changes = differences(begun, cfg.to_dict())
     refused = {key: v for key, v in changes.items() if REFUSED.fullmatch(key)}
     if refused:

@@ -8,12 +8,13 @@ part is built, which may be after hours.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import Registry
-from mmengine.runner import Runner
+from mmengine.runner import Runner, get_priority
 from mmengine.utils.dl_utils import set_multi_processing
 from mmseg.registry import (
     DATA_SAMPLERS,
@@ -30,16 +31,19 @@ from mmseg.registry import (
     TRANSFORMS,
     VISBACKENDS,
     VISUALIZERS,
+    WEIGHT_INITIALIZERS,
 )
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.utils.data import DataLoader
 
 from mmseg_rbc.utils.keys import (
+    arguments,
     check_arguments,
     check_defaults,
     check_keys,
     is_misspelled,
 )
+from mmseg_rbc.utils.values import check_number
 
 PHASES = ('train', 'val', 'test')
 # Read by the Runner from its config, by MMSeg's tools and by ours.
@@ -80,6 +84,8 @@ PARAMWISE = (
     'flat_decay_mult',
     'norm_decay_mult',
 )
+# Of an entry of custom_keys.
+MULTIPLES = ('lr_mult', 'decay_mult')
 CONVERTED = ('convert_to_iter_based',)
 
 
@@ -133,7 +139,21 @@ def _check_hooks(cfg: Config) -> None:
             check_keys([name], DEFAULT_HOOKS, 'default_hooks')
         if hook is not None:
             check_arguments(hook, HOOKS, where, ('priority',))
+            _check_priority(hook, where)
     _check_list(cfg, 'custom_hooks', HOOKS, ('priority',))
+    for i, hook in enumerate(cfg.get('custom_hooks') or []):
+        _check_priority(hook, f'custom_hooks.{i}')
+
+
+def _check_priority(hook: Any, where: str) -> None:
+    found = hook.get('priority') if isinstance(hook, dict) else None
+    try:
+        get_priority(0 if found is None else found)
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f'{where}.priority is {found!r}, expected a whole number from 0 '
+            'to 100, or a name such as "NORMAL"'
+        ) from None
 
 
 def _check_optimizer(wrapper: Mapping[str, Any]) -> None:
@@ -142,14 +162,30 @@ def _check_optimizer(wrapper: Mapping[str, Any]) -> None:
     more = ('constructor', 'paramwise_cfg')
     where = 'optim_wrapper'
     check_arguments(wrapper, OPTIM_WRAPPERS, where, more, 'OptimWrapper')
-    check_arguments(wrapper.get('optimizer'), OPTIMIZERS, f'{where}.optimizer')
+    optimizer = wrapper.get('optimizer')
+    cls = check_arguments(optimizer, OPTIMIZERS, f'{where}.optimizer')
     if not wrapper.get('constructor'):
+        where = 'optim_wrapper.paramwise_cfg'
         paramwise = wrapper.get('paramwise_cfg') or {}
-        check_keys(paramwise, PARAMWISE, f'{where}.paramwise_cfg')
-    clip = wrapper.get('clip_grad') or {}
+        check_keys(paramwise, PARAMWISE, where)
+        # Of part of a network; what is no multiple is an option of its group.
+        known = {*MULTIPLES, *(arguments(cls) or ())}
+        parts = paramwise.get('custom_keys') or {}
+        for name in parts if isinstance(parts, dict) else ():
+            check_keys(parts[name], known, f'{where}.custom_keys.{name}')
+    if wrapper.get('clip_grad'):
+        _check_clipping(wrapper['clip_grad'], 'optim_wrapper.clip_grad')
+
+
+def _check_clipping(clip: Any, where: str) -> None:
     by_value = isinstance(clip, dict) and clip.get('type') == 'value'
     known = _parameters(clip_grad_value_ if by_value else clip_grad_norm_)
-    check_keys(clip, {*known, 'type'}, f'{where}.clip_grad')
+    check_keys(clip, {*known, 'type'}, where)
+    limit = 'clip_value' if by_value else 'max_norm'
+    check_number(clip.get(limit), f'{where}.{limit}', 0, above=True)
+    norm = clip.get('norm_type', 2)
+    if norm not in (math.inf, 'inf'):
+        check_number(norm, f'{where}.norm_type', 0, above=True)
 
 
 def _check_loader(loader: Any, where: str) -> None:
@@ -184,6 +220,9 @@ def _check_loop(loop: Any, where: str) -> None:
     kind = 'IterBasedTrainLoop' if is_iters else 'EpochBasedTrainLoop'
     default = dict(train=kind, val='ValLoop', test='TestLoop')[phase]
     check_arguments(loop, LOOPS, where, ('by_epoch',), default)
+    for key in ('max_epochs', 'max_iters', 'val_interval'):
+        if key in loop:
+            check_number(loop[key], f'{where}.{key}', 1, whole=True)
 
 
 def _check_evaluator(evaluator: Any, where: str) -> None:
@@ -197,19 +236,26 @@ def _check_evaluator(evaluator: Any, where: str) -> None:
 
 
 def _check_model(model: Mapping[str, Any]) -> None:
-    check_arguments(model, MODELS, 'model')
+    _check_network(model, 'model')
     for key in ('data_preprocessor', 'backbone', 'neck'):
         if model.get(key):
-            check_arguments(model[key], MODELS, f'model.{key}')
+            _check_network(model[key], f'model.{key}')
     for key in ('decode_head', 'auxiliary_head'):
         heads = model.get(key) or []
         several = isinstance(heads, (list, tuple))
         for i, head in enumerate(heads if several else [heads]):
             where = f'model.{key}.{i}' if several else f'model.{key}'
-            check_arguments(head, MODELS, where)
+            _check_network(head, where)
             loss = head.get('loss_decode')
             if isinstance(loss, dict):
                 check_arguments(loss, MODELS, f'{where}.loss_decode')
+
+
+def _check_network(part: Any, where: str) -> None:
+    """Check a part of a network, and how its weights begin."""
+    check_arguments(part, MODELS, where)
+    start, more = WEIGHT_INITIALIZERS, ('override',)
+    _check_list(part, 'init_cfg', start, more, f'{where}.')
 
 
 def _check_list(

@@ -50,6 +50,7 @@ class StepDir:
         self.config = osp.join(path, 'config.py')
         self.importance = osp.join(path, 'importance.pth')
         self.memory = osp.join(path, 'memory.json')
+        self.last_checkpoint = osp.join(path, 'last_checkpoint')
         self.final = osp.join(path, 'final.pth')
         self.metrics = osp.join(path, 'metrics.json')
         self.finished = osp.join(path, 'finished.json')
@@ -74,9 +75,8 @@ class StepDir:
         may be those of a run before, that was started again.
         """
         named = ''
-        path = osp.join(self.path, 'last_checkpoint')
-        if osp.isfile(path):
-            with open(path, errors='replace') as file:
+        if self.had_checkpoint():
+            with open(self.last_checkpoint, errors='replace') as file:
                 # MMEngine writes the absolute path of that time.
                 named = osp.basename(file.read().strip())
         found = [
@@ -94,6 +94,10 @@ class StepDir:
             reverse=True,
         )
 
+    def had_checkpoint(self) -> bool:
+        """Whether one was written, which may be gone."""
+        return osp.isfile(self.last_checkpoint)
+
     def is_finished(self) -> bool:
         """Whether the step is done."""
         return osp.isfile(self.finished)
@@ -109,7 +113,7 @@ class StepDir:
                 raise ValueError('it is no object')
             if not isinstance(content.get('metrics', {}), dict):
                 raise ValueError('its metrics are no object')
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f'{self.finished} is no result of a step ({error}): delete it '
                 'to evaluate the step again, or use another --work-dir'

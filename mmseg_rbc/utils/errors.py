@@ -38,12 +38,19 @@ class Terminated(KeyboardInterrupt):
     Attributes:
         first: The signal that came first. Slurm warns with one, and ends the
             other tasks with another when the first one has ended.
+        process: The one that is to end with a sentence.
     """
 
     first: int | None = None
+    process: int | None = None
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    if os.getpid() != Terminated.process:
+        # A data worker that has just been forked, which is ended at the exit
+        # of the main process: multiprocessing would print a traceback. With
+        # another code torch would say that it died.
+        os._exit(0)
     if number != signal.SIGALRM:
         Terminated.first = Terminated.first or number
     # Python prints and ignores an exception in a callback of a fork, which is
@@ -68,7 +75,7 @@ def stoppable(how_far: Callable[[], str]) -> Iterator[None]:
         how_far: Says what is done, and how to go on.
     """
     numbers = (signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM)
-    Terminated.first = None
+    Terminated.first, Terminated.process = None, os.getpid()
     before = {each: signal.signal(each, _terminate) for each in numbers}
     hook, sys.excepthook = sys.excepthook, _quiet_in_workers(sys.excepthook)
     try:

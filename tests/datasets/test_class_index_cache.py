@@ -90,6 +90,23 @@ def test_damaged_cache_is_rebuilt(tmp_path, damage):
     assert bytes(data) != cache.read_bytes()
 
 
+@pytest.mark.parametrize(
+    'bits',
+    [np.zeros((70, 3), np.uint8), np.zeros((70, 32)), np.uint8(1)],
+    ids=['narrow', 'float', 'number'],
+)
+def test_cache_that_someone_else_made_is_rebuilt(tmp_path, bits):
+    """With the right key, which anyone can compute."""
+    paths = write_masks(tmp_path, 70)
+    load_class_index(paths)
+    (cache,) = cache_files(tmp_path)
+    with np.load(cache) as data:
+        key = data['key']
+    np.savez(cache, key=key, bits=bits)
+    index = load_class_index(paths)
+    np.testing.assert_array_equal(index, expected_index(paths))
+
+
 def test_read_only_data_is_cached_elsewhere(tmp_path, monkeypatch):
     data, cache = tmp_path / 'data', tmp_path / 'cache'
     data.mkdir()

@@ -115,11 +115,17 @@ def test_read_split(tmp_path):
     assert read_split(str(tmp_path), 1, 5).tolist() == [4, 0, 2]
 
 
+# A header that promises more than any memory holds.
+HUGE = b"{'descr': '<i8', 'fortran_order': False, 'shape': (99999999999999,)}"
+HUGE = b'\x93NUMPY\x01\x00v\x00' + HUGE.ljust(117) + b'\n'
+
+
 @pytest.mark.parametrize(
     'content, error, sentence',
     [
         (None, FileNotFoundError, r'train-0\.npy does not exist'),
         (b'text', ValueError, r'train-0\.npy is no numpy array'),
+        (HUGE, ValueError, r'train-0\.npy is no numpy array.*Unable to alloc'),
         (np.array([0.5]), ValueError, 'expected a flat array of integers'),
         (np.array([[1]]), ValueError, 'expected a flat array of integers'),
         (np.array([5]), ValueError, 'names image 5 .* list has 5'),

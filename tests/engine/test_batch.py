@@ -2,10 +2,14 @@
 
 import pytest
 from helpers import CONFIGS
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 
 from mmseg_rbc.engine import RunConfig
-from mmseg_rbc.engine.batch import growth_sentence
+from mmseg_rbc.engine.batch import (
+    fit_batch,
+    growth_sentence,
+    images_of_step,
+)
 
 NAME = 'rbc/rbc_deeplabv3-r101-d16_voc12aug-15-1-overlapped.py'
 
@@ -55,3 +59,15 @@ def test_batch_of_a_process():
 def test_half_a_duplet():
     with pytest.raises(ValueError, match='a batch of 7 images cannot be fil'):
         steps(1, {'schedule.later.batch_size': 7})
+
+
+@pytest.mark.parametrize('share', [0, 0.5, 0.9])
+@pytest.mark.parametrize('num_images', [1, 3, 40])
+def test_batch_that_no_step_can_fill(num_images, share):
+    """At once, however large it is."""
+    sampler = dict(sampler=dict(type='MemorySampler', share=share))
+    loader = ConfigDict(batch_size=10**19, sampler=sampler)
+    fit_batch(loader, num_images, 0)
+    assert images_of_step(loader) <= num_images
+    loader.batch_size += 1
+    assert images_of_step(loader) > num_images

@@ -68,6 +68,14 @@ def test_what_is_needed(key):
             'half',
             "mode is 'half', expected one of slid",
         ),
+        ('default_scope', 'mmdet', "is 'mmdet', expected one of mmseg"),
+        (
+            'continual.img_suffix',
+            3,
+            'img_suffix is 3, expected an end of fi',
+        ),
+        ('continual.indices', 'abc', "indices is 'abc', expected a number of"),
+        ('continual.backend_args', 3, 'backend_args is 3, expected a dict'),
         ('env_cfg.mp_cfg.mp_start_method', 1, 'is 1, expected one of fork, '),
     ],
 )

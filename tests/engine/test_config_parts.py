@@ -164,7 +164,7 @@ def test_keys_are_those_of_the_data_set():
     option = {'continual.use_shipped_index': False}
     with pytest.raises(ValueError, match='continual.use_shipped_index is unk'):
         check_parts(load(data='shapes', **option))
-    for key in ('step', 'test_mode'):
+    for key in ('step', 'test_mode', 'pipeline'):
         with pytest.raises(ValueError, match=f'continual.{key} is unknown'):
             check_parts(load(**{f'continual.{key}': 1}))
 

@@ -100,6 +100,22 @@ BAD = [
     ),
     ('default_hooks.logger.interval', 1.5, 'interval is 1.5, expected a who'),
     ('default_hooks.checkpoint.interval', None, 'interval is None, expected'),
+    *[
+        (f'default_hooks.checkpoint.{key}', 'x', f"{key} is 'x', but --resume")
+        for key in ('out_dir', 'filename_tmpl')
+    ],
+    ('randomness.deterministic', 'yes', "^randomness.deterministic is 'yes'"),
+    ('randomness.diff_rank_seed', 5, 'seed is 5, expected True or False'),
+    ('env_cfg.cudnn_benchmark', 'abc', "benchmark is 'abc', expected True or"),
+    ('env_cfg.mp_cfg.opencv_num_threads', 'abc', "threads is 'abc', expected"),
+    ('train_dataloader.timeout', -3, 'timeout is -3, .* of at least 0$'),
+    ('train_dataloader.prefetch_factor', 0, 'factor is 0, .* of at least 1$'),
+    ('val_dataloader.prefetch_factor', 'a', "factor is 'a', expected a whole"),
+    (
+        'val_dataloader',
+        dict(num_workers=0, persistent_workers=False, prefetch_factor=2),
+        '^val_dataloader.prefetch_factor is 2, but val_dataloader.num_workers',
+    ),
     ('load_from', 'a.pth', "^load_from is 'a.pth', .* pass --init-from, or"),
     ('resume', True, '^resume is True, but each step sets it: .* --resume'),
 ]

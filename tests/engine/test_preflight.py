@@ -62,6 +62,22 @@ def check(tiny_config):
             {'custom_hooks.0': dict(type='EMAHook', begin_iter=-1)},
             '^custom_hooks.0 cannot be built: .*begin_iter',
         ),
+        (
+            {'default_hooks.checkpoint.save_best': 'foo'},
+            '^default_hooks.checkpoint cannot be built: Cannot infer the rule',
+        ),
+        (
+            {'default_hooks.logger.interval': 0},
+            '^default_hooks.logger cannot be built: interval must be greater',
+        ),
+        (
+            {'model.backbone.init_cfg': dict(type='Pretrained')},
+            '^model.backbone.init_cfg cannot be built: .*checkpoint',
+        ),
+        (
+            {'model.decode_head.init_cfg': [dict(type='Constant')]},
+            '^model.decode_head.init_cfg cannot be built: .*val',
+        ),
     ],
     ids=str,
 )

@@ -5,10 +5,16 @@ import shutil
 
 import pytest
 from helpers import assert_equal_weights, make_tiny_config, weights
+from mmengine.config import Config
 from mmengine.logging import MMLogger
 
 from mmseg_rbc.engine import RunConfig, run_sequence
-from mmseg_rbc.engine.resuming import check_resumed, differences
+from mmseg_rbc.engine.resuming import (
+    check_resumed,
+    differences,
+    find_checkpoint,
+)
+from mmseg_rbc.runs import StepDir
 from mmseg_rbc.utils.checkpoint import load_checkpoint
 
 
@@ -84,6 +90,28 @@ def test_checkpoint_without_settings(resume, tiny_run):
         check_resumed(dict(meta={}), 'x.pth', None)
     with pytest.raises(ValueError, match='does not say .* without --resume'):
         check_resumed(dict(meta=dict(cfg='f()')), 'x.pth', None)
+
+
+@pytest.mark.parametrize('key', ['optimizer', 'param_schedulers'])
+def test_checkpoint_without_optimizer(tiny_run, tiny_config, key):
+    """With save_optimizer=False; the step would end with other weights."""
+    path = str(tiny_run / 'step_1/epoch_1.pth')
+    content = load_checkpoint(path)
+    del content[key]
+    cfg, options = tiny_config('plop')
+    step = RunConfig(cfg, options).steps('elsewhere')[1]
+    with pytest.raises(ValueError, match=f'epoch_1.pth holds no {key}, so'):
+        check_resumed(content, path, step)
+
+
+def test_last_checkpoint_that_names_nothing(tmp_path, capsys):
+    MMLogger.get_instance('resuming', log_level='INFO')
+    folder = StepDir(str(tmp_path))
+    assert find_checkpoint(folder, Config()) == (None, [])
+    assert 'begins again' not in ''.join(capsys.readouterr())
+    (tmp_path / 'last_checkpoint').write_text('/elsewhere/epoch_3.pth')
+    assert find_checkpoint(folder, Config()) == (None, [])
+    assert 'names one: the step begins again' in ''.join(capsys.readouterr())
 
 
 def test_more_epochs_are_recorded(tiny_run, tiny_root, tmp_path):

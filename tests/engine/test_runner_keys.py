@@ -40,6 +40,12 @@ UNKNOWN = [
     ('optim_wrapper.clip_grad', dict(maxnorm=1), 'max_norm'),
     ('optim_wrapper.optimizer.momentun', 0.5, 'momentum'),
     ('optim_wrapper.paramwise_cfg', dict(bias_lr=2), 'bias_lr_mult'),
+    (
+        'optim_wrapper.paramwise_cfg',
+        dict(custom_keys=dict(backbone=dict(lr_mul=0.1))),
+        'lr_mult',
+    ),
+    ('model.backbone.init_cfg', dict(type='Constant', vall=3), 'val'),
     (f'{LOADER}.num_worker', 2, 'num_workers'),
     (f'{LOADER}.sampler.shufle', True, 'shuffle'),
     (f'{LOADER}.dataset.anfile', 'a.txt', 'ann_file'),
@@ -78,6 +84,7 @@ UNREGISTERED = [
     ('val_evaluator.type', 'ContinualIoU', 'ContinualIoUMetric'),
     ('model.backbone.type', 'ResNeet', 'ResNet'),
     ('model.decode_head.type', 'FCNHed', 'FCNHead'),
+    ('model.backbone.init_cfg.type', 'Pretraned', 'Pretrained'),
     ('custom_hooks.0.type', 'TorchSeedHok', 'TorchSeedHook'),
     ('visualizer.type', 'SegLocalVisualiser', 'SegLocalVisualizer'),
 ]
@@ -103,6 +110,44 @@ def test_unregistered_part_is_refused_with_the_nearest(key, value, nearest):
         ),
         ('optim_wrapper.clip_grad', 5, '^optim_wrapper.clip_grad is 5, exp'),
         (f'{LOADER}.dataset.pipeline', [7], 'pipeline.0 is 7, expected a dic'),
+        (
+            'model.backbone.init_cfg',
+            'abc',
+            "^model.backbone.init_cfg is 'ab",
+        ),
+        (
+            'custom_hooks.0.priority',
+            'abc',
+            "^custom_hooks.0.priority is 'ab",
+        ),
+        ('default_hooks.timer.priority', 101, 'timer.priority is 101, expec'),
+        (
+            'train_cfg.val_interval',
+            0,
+            '^train_cfg.val_interval is 0, expec',
+        ),
+        ('train_cfg.max_epochs', 1.5, 'max_epochs is 1.5, expected a whole n'),
+        (
+            'optim_wrapper.clip_grad',
+            dict(max_norm='a'),
+            "^optim_wrapper.clip_grad.max_norm is 'a', expected a number abo",
+        ),
+        ('optim_wrapper.clip_grad', dict(max_norm=-1), 'max_norm is -1, expe'),
+        (
+            'optim_wrapper.clip_grad',
+            dict(max_norm=1, norm_type='x'),
+            "norm_type is 'x', expected a number above 0",
+        ),
+        (
+            'optim_wrapper.clip_grad',
+            dict(_delete_=True, type='value', clip_value='a'),
+            "clip_value is 'a', expected a number above 0",
+        ),
+        (
+            'optim_wrapper.clip_grad',
+            dict(_delete_=True, norm_type=2),
+            'max_norm is None, expected a number above 0',
+        ),
         ('default_hooks.timer', 'x', "default_hooks.timer is 'x', expected a"),
     ],
 )
@@ -111,13 +156,20 @@ def test_part_of_another_kind(key, value, sentence):
         check_runner_keys(load(**{key: value}))
 
 
+# Of a part of a network: a multiple, and an option of its parameter group.
+PART = dict(lr_mult=0.1, momentum=0.5)
+
+
 @pytest.mark.parametrize(
     'option',
     [
         {'default_hooks.timer': None},
+        {'default_hooks.timer.priority': 'low'},
+        {'optim_wrapper.clip_grad': dict(max_norm=1, norm_type='inf')},
+        {'model.backbone.init_cfg': [dict(type='Kaiming', layer='Conv2d')]},
         {'default_hooks.mine': dict(type='EMAHook', priority=3)},
         {'default_hooks.checkpoint.save_best': 'mIoU'},
-        {'optim_wrapper.paramwise_cfg': dict(custom_keys=dict(a=1))},
+        {'optim_wrapper.paramwise_cfg': dict(custom_keys=dict(a=PART))},
         {'optim_wrapper.clip_grad': dict(type='value', clip_value=1.0)},
         {'train_cfg': dict(by_epoch=False, max_iters=7)},
         {'val_evaluator': [dict(type='IoUMetric')]},

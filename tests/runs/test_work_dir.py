@@ -36,6 +36,16 @@ def test_finished_decides(tmp_path):
     assert step.is_finished() and step.read_finished() == dict(seed=3)
 
 
+@pytest.mark.parametrize(
+    'content', ['', 'null', '[]', '{"a"', '{"metrics": 3}', '[' * 10**5]
+)
+def test_damaged_finished_is_no_result(tmp_path, content):
+    step = StepDir(str(tmp_path))
+    (tmp_path / 'finished.json').write_text(content)
+    with pytest.raises(ValueError, match='finished.json is no result of a st'):
+        step.read_finished()
+
+
 def test_summary(tmp_path):
     folder = WorkDir(str(tmp_path))
     with pytest.raises(FileNotFoundError, match='no step of this run'):

@@ -1,4 +1,5 @@
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -92,6 +93,19 @@ def test_lost_connections_of_workers_are_not_printed(capfd):
         'ValueError: of a worker too',
         'ConnectionResetError: after it',
     ]
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='forks')
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGUSR1])
+def test_a_worker_that_was_just_forked_ends_quietly(capfd, number):
+    """At the exit multiprocessing ends it, before torch has its handlers."""
+    context = multiprocessing.get_context('fork')
+    with stoppable(lambda: ''):
+        worker = context.Process(target=signal.raise_signal, args=[number])
+        worker.start()
+        worker.join()
+    assert worker.exitcode == 0
+    assert capfd.readouterr().err == ''
 
 
 STOPPED = """
