@@ -130,6 +130,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
                 f'classifier_init={classifier_init!r} is unknown: choose one '
                 f'of {", ".join(INITIALIZATIONS)}'
             )
+        if classifier_init == 'attributed' and not self.first_class:
+            raise ValueError(
+                "classifier_init='attributed' starts new rows from "
+                'background, but this network has none: choose "weighted"'
+            )
         if new_share is not None and not 0 < new_share < 1:
             raise ValueError(
                 f'new_share={new_share} is no part of a probability: choose a '
