@@ -112,7 +112,8 @@ def _keep_call(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
     """Remember a call in training for the teacher."""
     if torch.is_grad_enabled():
         output = tree_map_only(Tensor, Tensor.detach, output)
-        module.last_call = (args, kwargs), output, _versions(output)
+        call = (args, kwargs), output, _versions(output)
+        vars(module)['last_call'] = call
 
 
 def _known_or_run(
