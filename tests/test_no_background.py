@@ -70,3 +70,14 @@ def test_pseudo_labeler_answers_with_class_0_too(make):
     logits = run_network(model, inputs).logits
     expected = pixel_cross_entropy(logits, answers)
     torch.testing.assert_close(loss_ce(model, inputs, target), expected)
+
+
+def test_parts_that_ask_for_background_are_refused(make):
+    """Class 0 is a class like the others, and no new class was in it."""
+    losses = dict(lgkd=dict(type='LabelGuidedDistillationLoss'))
+    assert loss_ce(*make(True, losses=losses)) > 0
+    with pytest.raises(ValueError, match='no background: leave it out'):
+        loss_ce(*make(losses=losses))
+    assert loss_ce(*make(True, classifier_init='attributed')) > 0
+    with pytest.raises(ValueError, match='has none: choose "weighted"'):
+        make(classifier_init='attributed')

@@ -33,6 +33,7 @@ from mmengine.dist import (
     is_main_process,
 )
 from mmengine.logging import MMLogger
+from mmengine.model import is_model_wrapper
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.utils.dl_utils import set_multi_processing
@@ -231,6 +232,18 @@ class BriefRunner(Runner):
         """Build a data loader with the share of this process in a batch."""
         own = share_batch(dataloader)
         return Runner.build_dataloader(own, *args, **kwargs)
+
+    def build_optim_wrapper(self, *args: Any) -> Any:
+        """Build the optimizer, without the weights of frozen parts."""
+        built = super().build_optim_wrapper(*args)
+        model = self.model
+        model = model.module if is_model_wrapper(model) else model
+        if getattr(model, 'frozen', ()):
+            for group in built.optimizer.param_groups:
+                group['params'] = [
+                    p for p in group['params'] if p.requires_grad
+                ]
+        return built
 
     def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
         """Build the logger, and keep dumps away from the screen."""

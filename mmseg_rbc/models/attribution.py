@@ -7,6 +7,7 @@ from mmengine.dist import all_reduce
 from mmseg.models import EncoderDecoder
 from torch import Tensor
 
+from mmseg_rbc.models.heads import decode_heads
 from mmseg_rbc.models.outputs import Outputs, run_network
 from mmseg_rbc.tasks import IGNORE_INDEX
 
@@ -25,7 +26,8 @@ def background_attribution(
 
     Args:
         embedding: f(x), ``(B, C, h, w)``.
-        baseline: f(x_0) of the black image, ``(1, C, h, w)``.
+        baseline: f(x_0) of the image that is zero after normalization,
+            ``(1, C, h, w)``.
         weight: w_0, ``(C,)``.
 
     Returns:
@@ -50,7 +52,7 @@ class Attribution:
     def __init__(self, network: EncoderDecoder, num_old: int) -> None:
         self.network = network
         self.num_old = num_old
-        self._weight = network.decode_head.conv_seg.weight[0, :, 0, 0].detach()
+        self._weight = rows(network)[0, :, 0, 0].detach()
         self._baseline: Tensor | None = None
         self._count = self._weight.new_zeros((), dtype=torch.float64)
 
@@ -63,8 +65,8 @@ class Attribution:
             labels: ``(N, H, W)``.
         """
         if self._baseline is None:
-            black = outputs.embedding.new_zeros(1, 3, *outputs.size)
-            self._baseline = run_network(self.network, black).embedding
+            zeros = outputs.embedding.new_zeros(1, 3, *outputs.size)
+            self._baseline = run_network(self.network, zeros).embedding
             self._total = self._baseline[0].new_zeros(
                 self._baseline.shape[1:], dtype=torch.float64
             )
@@ -94,6 +96,11 @@ class Attribution:
         scores = self.attribution()
         number = max(1, round(CHOSEN * len(scores)))
         return sorted(scores.topk(number).indices.tolist())
+
+
+def rows(network: EncoderDecoder) -> Tensor:
+    """Return ``(K, C, 1, 1)``, the classifier, of a cascade the last one."""
+    return decode_heads(network)[-1].conv_seg.weight
 
 
 @torch.no_grad()

@@ -32,7 +32,6 @@ class Outputs:
         num_views: 2 if the second half of the batch holds the erased views.
         other_logits: Of earlier heads of a cascade, and of further branches
             of the last head.
-        stages: What the backbone returns, perhaps with class tokens.
         labels: ``(B, H, W)`` labels of the images as they were loaded, before
             the teacher refines them; of the student only.
         first_class: Of the classes that are no background: 1, or 0 in a
@@ -48,7 +47,6 @@ class Outputs:
     align_corners: bool = False
     num_views: int = 1
     other_logits: tuple[Tensor, ...] = ()
-    stages: tuple[Any, ...] = ()
     labels: Tensor | None = None
     first_class: int = 1
 
@@ -178,7 +176,6 @@ def run_network(
     inputs: Tensor,
     num_views: int = 1,
     labels: Tensor | None = None,
-    stages: tuple[Any, ...] | None = None,
 ) -> Outputs:
     """Run a segmentor once and keep what the losses need.
 
@@ -187,9 +184,8 @@ def run_network(
         inputs: ``(B, 3, H, W)`` images.
         num_views: See :class:`Outputs`.
         labels: The same.
-        stages: The same, if they are known: the backbone does not run then.
     """
-    found = model.backbone(inputs) if stages is None else stages
+    found = model.backbone(inputs)
     if isinstance(found, Tensor):
         raise ValueError(
             f'{type(model.backbone).__name__} returns one map where others '
@@ -208,7 +204,6 @@ def run_network(
         align_corners=model.align_corners,
         num_views=num_views,
         other_logits=others,
-        stages=found,
         labels=labels,
         first_class=getattr(model, 'first_class', 1),
     )

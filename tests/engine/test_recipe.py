@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import Stop, assert_equal_weights, weights
 from mmengine.config import Config
 from mmseg.registry import MODELS
@@ -13,6 +14,7 @@ from mmseg_rbc.engine import run_sequence, step_config
 CONFIGS = Path(__file__).parents[2] / 'configs'
 SWITCHES = dict(
     freeze_norm=True,
+    frozen=['backbone.stem'],
     relative_pod=0.4,
     new_share=0.1,
     new_rows_lr=5.0,
@@ -31,6 +33,7 @@ def large(method: str = 'plop', **recipe) -> Config:
 def test_every_switch_reaches_later_steps():
     cfg = step_config(large(**SWITCHES), 1)
     assert cfg.model.freeze_norm
+    assert cfg.model.frozen == ['backbone.stem']
     pod = cfg.model.method.losses.pod
     assert (pod.relative, pod.weight) == (True, 0.4)
     assert pod.logits_weight == pytest.approx(0.02)
@@ -45,7 +48,7 @@ def test_every_switch_reaches_later_steps():
 
 def test_step_0_and_configs_without_a_recipe_are_untouched():
     for cfg in (step_config(large(**SWITCHES), 0), step_config(large(), 1)):
-        assert 'freeze_norm' not in cfg.model
+        assert not {'freeze_norm', 'frozen'} & set(cfg.model)
         assert 'clip_grad' not in cfg.optim_wrapper
         assert 'new_share' not in cfg.model.method
         assert len(cfg.param_scheduler) == 1
@@ -119,6 +122,32 @@ def test_frozen_norms_do_not_move(base):
     )
     key = 'backbone.layer1.0.conv1.weight'
     assert not (before[key] == after[key]).all(), 'the rest is trained'
+
+
+def test_frozen_parts_are_not_in_the_optimizer(base):
+    sizes = []
+    for step in (0, 1):
+        path = base / f'step_{step}/epoch_2.pth'
+        content = torch.load(path, weights_only=True)
+        names = [
+            name
+            for name in content['state_dict']
+            if name.endswith(('weight', 'bias'))
+        ]
+        groups = content['optimizer']['param_groups']
+        found = sum(len(group['params']) for group in groups)
+        frozen = [name for name in names if name.startswith('backbone.stem')]
+        assert found == len(names) - len(frozen if step else [])
+        assert len(content['optimizer']['state']) == found
+        sizes.append(found)
+    assert sizes[1] < sizes[0]
+    before, after = (
+        weights(base / f'step_{step}/final.pth') for step in (0, 1)
+    )
+    stem = [name for name in before if name.startswith('backbone.stem')]
+    assert_equal_weights(
+        {key: before[key] for key in stem}, {key: after[key] for key in stem}
+    )
 
 
 @pytest.mark.parametrize('iteration', [2, 6])

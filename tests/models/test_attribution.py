@@ -2,12 +2,15 @@
 
 import pytest
 import torch
+from mmseg.registry import MODELS
 from model_cases import OLD, SEEN, trained_network
+from model_cases import network as network_config
 
 from mmseg_rbc.models.attribution import (
     Attribution,
     add_background,
     background_attribution,
+    rows,
 )
 from mmseg_rbc.models.outputs import run_network
 
@@ -97,6 +100,32 @@ def test_channels_by_a_loop(network):
     )
     best = sorted(range(channels), key=expected.__getitem__)[-2:]
     assert channels == 6 and gathered.channels() == sorted(best)
+
+
+@torch.no_grad()
+def test_a_cascade_is_asked_by_its_last_head():
+    """Its embedding and its background row; the first head has others."""
+    norm = dict(type='BN')
+    first = dict(network_config(OLD)['decode_head'], norm_cfg=norm)
+    last = dict(first, type='OCRHead', channels=4, ocr_channels=4)
+    cascade = dict(
+        network_config(OLD),
+        type='IncrementalCascadeEncoderDecoder',
+        num_stages=2,
+        decode_head=[
+            first,
+            {k: v for k, v in last.items() if k != 'num_convs'},
+        ],
+    )
+    torch.manual_seed(0)
+    model = MODELS.build(cascade).eval()
+    head = model.decode_head[-1]
+    assert rows(model) is head.conv_seg.weight
+    gathered = Attribution(model, OLD)
+    outputs = run_network(model, images(3))
+    gathered.update(outputs, labels())
+    assert gathered.attribution().shape == (head.channels,)
+    assert len(gathered.channels()) == 1
 
 
 def test_images_of_another_size(network):

@@ -10,8 +10,9 @@ from mmseg.registry import MODELS
 from mmseg.structures import SegDataSample
 from model_cases import OLD, SEEN, network, trained_network
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmseg_rbc.models.frozen import freeze, is_inside
+from mmseg_rbc.models.frozen import freeze, is_inside, share_frozen
 from mmseg_rbc.models.outputs import run_network
 
 METHOD = dict(
@@ -81,27 +82,111 @@ def test_frozen_parts_do_not_move(build, frozen):
     assert 'decode_head.conv_seg.weight' in moved
 
 
-def test_a_frozen_backbone_runs_once(build):
-    """With the losses of two backbones."""
-    model = build(frozen=['backbone'], fuse_teacher=False)
-    calls: list[str] = []
-    for name, net in (('student', model), ('teacher', model.teacher)):
-        net.backbone.register_forward_pre_hook(
-            lambda *_, name=name: calls.append(name)
+class Convolutions(TorchDispatchMode):
+    """Collect the names of the layers that run."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.ran: list[str] = []
+        self.names = {
+            parameter.data_ptr(): f'{who}.{name.removesuffix(".weight")}'
+            for who, net in (('student', model), ('teacher', model.teacher))
+            for name, parameter in net.named_parameters()
+        }
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.convolution.default:
+            self.ran.append(self.names[args[1].data_ptr()])
+        return function(*args, **(kwargs or {}))
+
+
+def losses(model: nn.Module, factor: float) -> dict[str, torch.Tensor]:
+    inputs, samples = batch()
+    return model.loss(factor * inputs, samples)
+
+
+@pytest.mark.parametrize(
+    'frozen, shared',
+    [
+        (['backbone'], ['backbone']),
+        # All but the last stage.
+        (
+            ['backbone.conv1', 'backbone.bn1', 'backbone.layer1'],
+            ['backbone.conv1', 'backbone.layer1'],
+        ),
+        # Behind what learns the inputs differ.
+        (['backbone.bn1', 'backbone.layer1'], []),
+    ],
+)
+def test_frozen_parts_run_once(build, frozen, shared):
+    """For student and teacher, and nothing else changes."""
+    model, twice = build(frozen=frozen), build(frozen=frozen)
+    for module in twice.modules():
+        module._forward_hooks.clear()
+    with torch.no_grad():
+        for net in (model, twice):
+            for parameter in net.parameters():
+                if parameter.requires_grad:
+                    parameter.mul_(1.1)
+    layers = [
+        name
+        for name, module in model.teacher.named_modules()
+        if isinstance(module, nn.Conv2d)
+    ]
+    # What is known of one batch is not taken for that of another.
+    for factor in (1.0, 2.0):
+        with Convolutions(model) as found:
+            once = losses(model, factor)
+        assert sorted(found.ran) == sorted(
+            [f'student.{name}' for name in layers]
+            + [f'teacher.{n}' for n in layers if not is_inside(n, shared)]
         )
+        with Convolutions(twice) as found:
+            slow = losses(twice, factor)
+        assert len(found.ran) == 2 * len(layers)
+        assert once.keys() == slow.keys() and once['loss_pod'] > 0
+        for name, value in slow.items():
+            assert torch.equal(once[name], value)
+        sum(once.values()).backward()
+        sum(slow.values()).backward()
+    for a, b in zip(model.parameters(), twice.parameters()):
+        assert (a.grad is None) == (b.grad is None)
+        assert a.grad is None or torch.equal(a.grad, b.grad)
+
+
+def test_a_copy_shares_with_its_own_teacher(build):
+    """Copied between two batches, as EMA does, or after a student ran."""
+    model = build(frozen=['backbone'])
+    run_network(model, batch()[0])
+    copied = copy.deepcopy(model)
+    with Convolutions(model) as found:
+        run_network(model.teacher, 2 * batch()[0])
+    assert 'teacher.backbone.conv1' in found.ran, 'not of these images'
+    expected = losses(model, 1.0)
     with torch.no_grad():
-        model.decode_head.convs[0].conv.weight.mul_(1.1)
-    found = model.loss(*batch())
-    assert calls == ['student']
-    model.frozen = ()
-    expected = model.loss(*batch())
-    assert calls == ['student', 'student', 'teacher']
-    for name, value in expected.items():
-        torch.testing.assert_close(found[name], value)
-    assert found['loss_pod'] > 0
+        model.backbone.conv1.weight.zero_()
+    assert losses(model, 1.0)['loss_ce'] != expected['loss_ce']
+    with Convolutions(copied) as found:
+        torch.testing.assert_close(losses(copied, 1.0), expected)
+    assert 'teacher.backbone.conv1' not in found.ran
+
+
+def test_outputs_changed_in_place_are_not_shared():
+    """The norm of a stem is followed by a ReLU in place."""
+
+    def block() -> nn.Module:
+        torch.manual_seed(0)
+        norm = nn.BatchNorm2d(3).eval()
+        return nn.Sequential(norm, nn.LeakyReLU(0.5, inplace=True))
+
+    student, teacher = block(), block()
+    share_frozen(student, teacher, ['0'])
+    x = torch.randn(2, 3, 4, 4)
+    found = student(x)
+    expected = found.clone()
     with torch.no_grad():
-        feats = run_network(model, batch()[0]).feats
-    assert not any(f.requires_grad for f in feats)
+        assert torch.equal(teacher(x), expected)
+    assert torch.equal(found, expected), 'nor changed once more'
 
 
 def test_step_0_learns_everything():

@@ -39,7 +39,7 @@ class FusionHook(Hook):
     def __init__(self, fusion: Mapping[str, Any], previous: str) -> None:
         self.fusion = TASK_UTILS.build(dict(fusion))
         self.previous = previous
-        self._is_fused = False
+        self._is_fused = self._is_training = False
         self._handles: list[Any] = []
 
     def before_run(self, runner: Runner) -> None:
@@ -61,6 +61,7 @@ class FusionHook(Hook):
 
     def before_train(self, runner: Runner) -> None:
         """Fix the old rows; weights are initialized or resumed by now."""
+        self._is_training = True
         model = _network(runner)
         parameters = [
             parameter
@@ -92,7 +93,7 @@ class FusionHook(Hook):
 
     def before_val(self, runner: Runner) -> None:
         """Fuse before the evaluation that ends the training."""
-        if runner.iter >= runner.max_iters:
+        if self._is_training and runner.iter >= runner.max_iters:
             self._fuse(runner)
 
     def after_train(self, runner: Runner) -> None:
@@ -100,6 +101,7 @@ class FusionHook(Hook):
         for handle in self._handles:
             handle.remove()
         self._fuse(runner)
+        self._is_training = False
 
     def _fuse(self, runner: Runner) -> None:
         if self._is_fused:

@@ -14,7 +14,7 @@ from mmengine.runner import Runner
 from torch import Tensor
 
 from mmseg_rbc.models import IncrementalEncoderDecoder
-from mmseg_rbc.models.attribution import Attribution, add_background
+from mmseg_rbc.models.attribution import Attribution, add_background, rows
 from mmseg_rbc.models.outputs import run_network
 from mmseg_rbc.utils.progress import track
 
@@ -50,8 +50,7 @@ class PseudoThresholdHook(Hook):
                 attribution.update(outputs, labels)
         if attribution is not None:
             channels = attribution.channels()
-            weight = model.decode_head.conv_seg.weight
-            add_background(weight, channels, model.num_old)
+            add_background(rows(model), channels, model.num_old)
             runner.message_hub.update_info(CHANNELS_KEY, channels)
             model.train()
 

@@ -93,6 +93,12 @@ class LabelGuidedDistillationLoss(nn.Module):
         self, student: Outputs, teacher: Outputs, target: Tensor
     ) -> Tensor:
         """Return the loss; refined labels are not used."""
+        if not student.first_class:
+            raise ValueError(
+                'LabelGuidedDistillationLoss gives the probability of '
+                'background to new classes, but this network has no '
+                'background: leave it out of method.losses'
+            )
         return label_guided_distillation(
             student.small_logits,
             teacher.small_logits,

@@ -111,6 +111,8 @@ class ImportanceState:
             )
             for name, gathered in self.gathered.items()
         }
+        # Of parts that were frozen in this step it stays as it is.
+        tensors = {**self.previous, **tensors}
         name = type(self.regularizer).__name__
         return dict(regularizer=name, blocks=self.blocks, tensors=tensors)
 

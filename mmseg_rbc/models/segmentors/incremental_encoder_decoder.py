@@ -19,7 +19,7 @@ from mmseg_rbc.models.classifier import (
     grow_state_dict,
     loss_weight,
 )
-from mmseg_rbc.models.frozen import eval_frozen, freeze
+from mmseg_rbc.models.frozen import eval_frozen, freeze, share_frozen
 from mmseg_rbc.models.heads import all_heads, all_logits
 from mmseg_rbc.models.losses import balance_weight, image_share
 from mmseg_rbc.models.outputs import Outputs, run_network
@@ -60,15 +60,16 @@ class IncrementalEncoderDecoder(EncoderDecoder):
         previous: Where the teacher comes from, from step 1 on:
             ``checkpoint``, ``num_classes``, and ``expected``, which its
             metainfo must agree with.
-        fuse_teacher: Whether to merge batch norms of the teacher.
+        fuse_teacher: Whether to merge batch norms of the teacher, unless
+            parts are frozen.
         background: Whether class 0 is background. Without one, a label
             below O only says that a pixel is no new class: pseudo-labels and
             MiB's criterion answer which it is, others ignore it.
         freeze_norm: Whether batch norms use their running statistics, and do
             not change them, from step 1 on.
         frozen: Names or beginnings of names of parts that do not change from
-            step 1 on, see :func:`.freeze`. A frozen backbone runs once, for
-            student and teacher.
+            step 1 on, see :func:`.freeze`. What student and teacher share
+            runs once for both, see :func:`.share_frozen`.
         channels_last: Whether to keep weights in the channels-last memory
             format; convolutions then run in it, which is faster on many
             machines.
@@ -128,6 +129,11 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             raise ValueError(
                 f'classifier_init={classifier_init!r} is unknown: choose one '
                 f'of {", ".join(INITIALIZATIONS)}'
+            )
+        if classifier_init == 'attributed' and not self.first_class:
+            raise ValueError(
+                "classifier_init='attributed' starts new rows from "
+                'background, but this network has none: choose "weighted"'
             )
         if new_share is not None and not 0 < new_share < 1:
             raise ValueError(
@@ -210,11 +216,13 @@ class IncrementalEncoderDecoder(EncoderDecoder):
 
     def _build_teacher(self, state: Mapping[str, Tensor]) -> None:
         """Build the teacher, hidden, on the device of the student."""
+        fuse = self._fuse_teacher and not self.frozen
         teacher = build_teacher(
-            self._network_config, state, self.num_old, self._fuse_teacher
+            self._network_config, state, self.num_old, fuse
         )
         device = next(self.parameters()).device
         teacher.to(device, memory_format=self._memory_format)
+        share_frozen(self, teacher, self.frozen)
         hide_module(self, 'teacher', teacher)
 
     def loss(
@@ -252,8 +260,7 @@ class IncrementalEncoderDecoder(EncoderDecoder):
             return self._criterion_losses(student, target, None, self.num_old)
         # Not inference_mode: a loss may save outputs for its backward pass.
         with torch.no_grad():
-            same = student.stages if 'backbone' in self.frozen else None
-            teacher = run_network(self.teacher, inputs, num_views, stages=same)
+            teacher = run_network(self.teacher, inputs, num_views)
         target, weight = self.refine(teacher, target)
         losses = self._criterion_losses(student, target, weight, self.num_old)
         for name, module in self.losses.items():

@@ -85,6 +85,24 @@ def test_the_fused_network_was_evaluated(finished, tmp_path):
     assert runner.test()['mIoU'] == results[1]['metrics']['mIoU']
 
 
+def test_an_evaluation_does_not_fuse(finished, tmp_path):
+    """Not even of a config without training, in which 0 of 0 are done."""
+    work_dir, results = finished
+    step = Config.fromfile(work_dir / 'step_1/config.py')
+    for key in list(step):
+        if key.startswith(('train_', 'optim_', 'param_')):
+            step.pop(key)
+    step.work_dir = str(tmp_path)
+    step.load_from = str(work_dir / 'step_1/final.pth')
+    step.custom_hooks = [
+        hook for hook in step.custom_hooks if hook.type == 'FusionHook'
+    ]
+    assert len(step.custom_hooks) == 1
+    runner = Runner.from_cfg(step)
+    assert runner.val()['mIoU'] == results[1]['metrics']['mIoU']
+    assert_equal_weights(runner.model.state_dict(), weights(step.load_from))
+
+
 @pytest.mark.parametrize(
     'point, priority',
     [

@@ -126,7 +126,7 @@ def count_forwards(runner: Runner) -> list[int]:
 
 @pytest.mark.parametrize('method', ['plop', 'mib', 'ft'])
 def test_attributed_rows_share_the_pass(start, method):
-    """20 images, and the black one; the median looks at them three times."""
+    """20 images, and the zero one; the median looks at them three times."""
     runner = start(method, **{'method.classifier_init': 'attributed'})
     model = runner.model
     weight = model.decode_head.conv_seg.weight

@@ -67,6 +67,25 @@ def test_state_of_a_network_over_three_steps(name):
         assert previous['regularizer'] == name
 
 
+def test_importance_of_a_frozen_part_stays():
+    """A later step in which it learns again holds it back as before."""
+    weights = network(3, 0)
+    first = ImportanceState(EWC(weight=1.0), weights, 3)
+    first.update(weights, network(3, 1))
+    ended = first.end(weights)
+    grown = network(4, 2)
+    learns = {k: v for k, v in grown.items() if k != 'backbone.weight'}
+    second = ImportanceState(EWC(weight=1.0), learns, 4, ended, weights)
+    second.update(learns, learns)
+    assert 'backbone.weight' not in second.held
+    kept = second.end(learns)['tensors']
+    assert kept.keys() == grown.keys()
+    before = ended['tensors']['backbone.weight']
+    assert kept['backbone.weight'].keys() == before.keys()
+    for key, value in before.items():
+        assert torch.equal(kept['backbone.weight'][key], value)
+
+
 def check_penalty(state, regularizer, weights, old, previous, step):
     """The penalty is that of the old rows, each block by itself."""
     blocks = [3, 1][:step]
