@@ -42,6 +42,11 @@ class Record:
     step: int
     labels: list[str]
 
+    def __post_init__(self) -> None:
+        texts = [self.image, self.mask, *self.labels]
+        if type(self.step) is not int or {*map(type, texts)} != {str}:
+            raise ValueError(f'{self} is no image with its step and labels')
+
 
 def choose_memory(
     candidates: Sequence[Record],
@@ -130,7 +135,7 @@ def read_memory(path: str) -> list[Record]:
     try:
         with open(path) as file:
             return [Record(**record) for record in json.load(file)]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
             f'{path} is no list of images in memory ({error}): delete '
             'finished.json beside it to have it written again'

@@ -196,7 +196,16 @@ def test_config_and_errors(data, tmp_path):
     with pytest.raises(FileNotFoundError, match='memory.json does not exist'):
         DATASETS.build(made.dataset)
     path = tmp_path / 'memory.json'
-    for text, sentence in (('[{"a": 1}]', 'no list'), ('[]', 'is empty')):
+    record = '{"image": %s, "mask": "a.png", "step": %s, "labels": %s}'
+    for text, sentence in (
+        ('[{"a": 1}]', 'no list'),
+        ('[]', 'is empty'),
+        (f'[{record % (5, 0, "[]")}]', 'no list .* is no image with its'),
+        (f'[{record % (chr(34) * 2, 1.5, "[]")}]', 'no list'),
+        (f'[{record % (chr(34) * 2, 0, "[1]")}]', 'no list'),
+        (f'[{record % (chr(34) * 2, 0, "null")}]', 'no list'),
+        ('[' * 10**5, 'no list'),
+    ):
         path.write_text(text)
         with pytest.raises(ValueError, match=sentence):
             MemoryDataset(data(1, 'overlapped'), str(path))

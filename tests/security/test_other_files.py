@@ -10,6 +10,8 @@ import torch
 from helpers import CONFIGS
 from mmengine.config import Config
 
+from mmseg_rbc.datasets.memory import read_memory
+
 CONFIG = CONFIGS / 'plop/plop_fcn-tiny_shapes-15-1-overlapped.py'
 
 
@@ -45,6 +47,17 @@ def test_results(run_here, work_dir, mark, tool):
     run_here(f'analysis_tools/{tool}', work_dir)
     assert not mark.exists()
     pickle.loads(text)
+    assert mark.exists()
+
+
+def test_memory(mark, tmp_path):
+    """What a step keeps for the next one, which may come with step 0."""
+    path = tmp_path / 'memory.json'
+    path.write_bytes(pickle.dumps([payloads.system(mark)]))
+    with pytest.raises(ValueError, match='memory.json is no list of images'):
+        read_memory(str(path))
+    assert not mark.exists()
+    pickle.loads(path.read_bytes())
     assert mark.exists()
 
 
