@@ -33,7 +33,6 @@ from mmengine.dist import (
     is_main_process,
 )
 from mmengine.logging import MMLogger
-from mmengine.model import is_model_wrapper
 from mmengine.registry import RUNNERS
 from mmengine.runner import BaseLoop, Runner
 from mmengine.utils.dl_utils import set_multi_processing
@@ -43,6 +42,7 @@ from torch.utils.data import DataLoader
 from mmseg_rbc.datasets import share_batch
 from mmseg_rbc.utils.cpu import keep_freed_memory
 from mmseg_rbc.utils.files import replacing
+from mmseg_rbc.utils.weights import network_of
 
 # Where the processes of a Slurm job meet; Linux gives away higher ones.
 FIRST_PORT, NUM_PORTS = 20000, 10000
@@ -236,14 +236,27 @@ class BriefRunner(Runner):
     def build_optim_wrapper(self, *args: Any) -> Any:
         """Build the optimizer, without the weights of frozen parts."""
         built = super().build_optim_wrapper(*args)
-        model = self.model
-        model = model.module if is_model_wrapper(model) else model
-        if getattr(model, 'frozen', ()):
+        if getattr(network_of(self), 'frozen', ()):
             for group in built.optimizer.param_groups:
                 group['params'] = [
                     p for p in group['params'] if p.requires_grad
                 ]
         return built
+
+    def _maybe_compile(self, target: str) -> None:
+        """Compile the networks if the config says so (``compile=True``).
+
+        Losses run as they are: they loop over images, and their shapes depend
+        on the step.
+        """
+        if self.cfg.get('compile'):
+            model = network_of(self)
+            for name in ('refine', '_criterion_losses'):
+                eager = torch.compiler.disable(getattr(model, name))
+                setattr(model, name, eager)
+            for loss in model.losses.values():
+                loss.forward = torch.compiler.disable(loss.forward)
+        super()._maybe_compile(target)
 
     def build_logger(self, *args: Any, **kwargs: Any) -> MMLogger:
         """Build the logger, and keep dumps away from the screen."""

@@ -17,7 +17,6 @@ from mmengine.config import Config
 from mmengine.dist import barrier, get_world_size, is_main_process
 from mmengine.hooks import Hook
 from mmengine.logging import print_log
-from mmengine.model import is_model_wrapper
 from mmengine.runner import Runner, weights_to_cpu
 
 from mmseg_rbc.runs import StepDir, WorkDir
@@ -29,6 +28,7 @@ from mmseg_rbc.utils.environment import (
     reset_peak_memory,
 )
 from mmseg_rbc.utils.files import remove_parts
+from mmseg_rbc.utils.weights import network_of
 
 from .adoption import adopt_step_0
 from .batch import growth_sentence
@@ -284,8 +284,7 @@ def _base_meta(cfg: Config) -> dict[str, str]:
 def save_final(runner: Runner, folder: StepDir) -> None:
     """Write the network without optimizer, in the format of MMSeg."""
     if is_main_process():
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = network_of(runner)
         meta = dict(
             epoch=runner.epoch,
             iter=runner.iter,

@@ -1,10 +1,19 @@
-"""Compare the weights of a checkpoint with those of a network."""
+"""The network of a Runner, and whether weights are those of a network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from mmengine.model import is_model_wrapper
+from mmengine.runner import Runner
 from torch import Tensor
+
+
+def network_of(runner: Runner) -> Any:
+    """Return the segmentor of a Runner, without a wrapper such as DDP."""
+    model = runner.model
+    return model.module if is_model_wrapper(model) else model
 
 
 def check_weights(

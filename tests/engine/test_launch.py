@@ -223,6 +223,31 @@ def test_runner_of_a_config(tiny_config, tmp_path):
     assert cfg.model.type == 'IncrementalEncoderDecoder', 'it is left as it is'
 
 
+def test_compiled(tiny_config, tmp_path):
+    """Losses stay out of it, so that it traces one network once."""
+    cfg, options = tiny_config('rbc')
+    cfg.merge_from_dict({'schedule.base.epochs': 1})
+    run_sequence(cfg, str(tmp_path), steps=[0], options=options)
+    final = str(tmp_path / 'step_0/final.pth')
+    cfg = step_config(cfg, 1, str(tmp_path), final, options=options)
+    losses = []
+    for compiled in (False, dict(backend='eager')):
+        cfg.experiment_name = f'{compiled}_{tmp_path.name}'
+        cfg.compile = compiled
+        runner = build_runner(cfg)
+        runner.call_hook('before_run')
+        runner.model.init_weights()
+        runner.model.pseudo_labeler.thresholds = torch.full((16,), 0.1)
+        batch = next(iter(runner.build_dataloader(cfg.train_dataloader)))
+        runner._maybe_compile('loss')
+        torch.compiler.reset()
+        data = runner.model.data_preprocessor(batch, True)
+        losses.append(runner.model.loss(**data))
+        found = torch._dynamo.utils.counters['stats'].get('unique_graphs', 0)
+        assert bool(found) == bool(compiled)
+    torch.testing.assert_close(*losses, rtol=0, atol=0)
+
+
 def test_closed_runner_leaves_nothing_open(tiny_config, tmp_path):
     """Its log is whole, its file closed, and its name is free again."""
     cfg, options = tiny_config('ft')

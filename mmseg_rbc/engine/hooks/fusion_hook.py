@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from mmengine.hooks import EMAHook, Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from mmseg.registry import TASK_UTILS
@@ -16,6 +15,7 @@ from torch import Tensor
 from mmseg_rbc.models.classifier import is_classifier
 from mmseg_rbc.models.fusion import fuse_state_dict
 from mmseg_rbc.utils.checkpoint import load_checkpoint
+from mmseg_rbc.utils.weights import network_of
 
 
 @HOOKS.register_module()
@@ -62,7 +62,7 @@ class FusionHook(Hook):
     def before_train(self, runner: Runner) -> None:
         """Fix the old rows; weights are initialized or resumed by now."""
         self._is_training = True
-        model = _network(runner)
+        model = network_of(runner)
         parameters = [
             parameter
             for name, parameter in model.named_parameters()
@@ -106,7 +106,7 @@ class FusionHook(Hook):
     def _fuse(self, runner: Runner) -> None:
         if self._is_fused:
             return
-        model = _network(runner)
+        model = network_of(runner)
         old = load_checkpoint(self.previous)['state_dict']
         share = self.fusion.share(model.num_old, model.num_classes)
         fused = fuse_state_dict(old, model.state_dict(), share)
@@ -116,11 +116,6 @@ class FusionHook(Hook):
             f'fused: {share:.3f} of the trained network, the rest of '
             f'{self.previous}'
         )
-
-
-def _network(runner: Runner) -> Any:
-    model = runner.model
-    return model.module if is_model_wrapper(model) else model
 
 
 def _without(gradient: Tensor, num_old: int) -> Tensor:

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 import torch
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from torch import Tensor, nn
+
+from mmseg_rbc.utils.weights import network_of
 
 
 @HOOKS.register_module()
@@ -35,8 +36,7 @@ class GradientShareHook(Hook):
         """Compute the gradients of a copy of the batch."""
         if runner.iter != self.iteration or not data_batch:
             return
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = network_of(runner)
         try:
             with unnoticed(model), runner.optim_wrapper.optim_context(model):
                 batch = copy.deepcopy(data_batch)

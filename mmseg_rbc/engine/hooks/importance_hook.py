@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from mmseg.registry import TASK_UTILS
@@ -17,6 +16,7 @@ from torch import Tensor
 from mmseg_rbc.models.regularizers import ImportanceState
 from mmseg_rbc.runs import StepDir
 from mmseg_rbc.utils.checkpoint import load_checkpoint, save_checkpoint
+from mmseg_rbc.utils.weights import network_of
 
 
 @HOOKS.register_module()
@@ -56,11 +56,11 @@ class ImportanceHook(Hook):
 
     def before_run(self, runner: Runner) -> None:
         """Ask for the previous weights; runs before they are read."""
-        _network(runner).keeps_previous = self.previous is not None
+        network_of(runner).keeps_previous = self.previous is not None
 
     def before_train(self, runner: Runner) -> None:
         """Start to gather; runs after weights are initialized or resumed."""
-        model = _network(runner)
+        model = network_of(runner)
         self._parameters = {
             name: parameter
             for name, parameter in model.named_parameters()
@@ -149,8 +149,3 @@ class ImportanceHook(Hook):
             path = StepDir(runner.work_dir).importance
             save_checkpoint(self.state.end(self._weights()), path)
         self._has_ended = True
-
-
-def _network(runner: Runner) -> Any:
-    model = runner.model
-    return model.module if is_model_wrapper(model) else model

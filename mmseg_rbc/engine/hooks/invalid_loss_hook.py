@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
+
+from mmseg_rbc.utils.weights import network_of
 
 # A step that is resumed keeps its learning rate.
 ADVICE = (
@@ -58,8 +59,7 @@ class InvalidLossHook(Hook):
 
     def before_save_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Check the weights: a finite loss may have an infinite gradient."""
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = network_of(runner)
         for name, weight in model.named_parameters():
             if not torch.isfinite(weight).all():
                 what = f'the weight {name} is not finite'

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from torch import Tensor
 
 from mmseg_rbc.models.classifier import is_classifier
+from mmseg_rbc.utils.weights import network_of
 
 
 @HOOKS.register_module()
@@ -37,8 +37,7 @@ class NewRowsHook(Hook):
 
     def before_train(self, runner: Runner) -> None:
         """Attach to the optimizer."""
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = network_of(runner)
         num_old = model.num_old
         self._rows = [
             parameter.data[num_old:]

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
 from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from torch import Tensor
@@ -17,6 +16,7 @@ from mmseg_rbc.models import IncrementalEncoderDecoder
 from mmseg_rbc.models.attribution import Attribution, add_background, rows
 from mmseg_rbc.models.outputs import run_network
 from mmseg_rbc.utils.progress import track
+from mmseg_rbc.utils.weights import network_of
 
 INFO_KEY = 'pseudo_label_thresholds'
 CHANNELS_KEY = 'attributed_channels'
@@ -36,8 +36,7 @@ class PseudoThresholdHook(Hook):
 
     def before_train(self, runner: Runner) -> None:
         """Restore the thresholds, or have them estimated; warm up rows."""
-        model = runner.model
-        model = model.module if is_model_wrapper(model) else model
+        model = network_of(runner)
         attribution = _attribution(runner, model)
         labeler = getattr(model, 'pseudo_labeler', None)
         if labeler is not None and hasattr(labeler, 'thresholds'):
