@@ -163,7 +163,6 @@ class Iteration:
                 name: p.grad for name, p in named.items() if p.grad is not None
             }
             state.update(weights, gradients)
-            state.add_penalty_gradient(weights, gradients)
 
         self.optimizer = make_optimizer(self.model)
         self.optimizer.register_step_pre_hook(before_step)

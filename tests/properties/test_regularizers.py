@@ -86,7 +86,7 @@ def check_penalty(
         return
     value.backward()
     gradients = {k: torch.zeros_like(v) for k, v in weights.items()}
-    state.add_penalty_gradient(weights, gradients)
+    state.update(weights, gradients)
     for name, (_, strength) in state.held.items():
         assert (strength >= 0).all() and (strength <= largest).all()
         assert torch.isfinite(gradients[name]).all()

@@ -136,7 +136,7 @@ def check_importance(
     moved = {n: theta[n] - 0.1 * g for n, g in gradients.items()}
     state.update(theta, gradients)
     later = ImportanceState(rule, theta, SEEN, state.end(moved), theta)
-    later.add_penalty_gradient(moved, gradients)
+    later.update(moved, gradients)
     assert torch.isfinite(later.penalty(moved))
     assert all(torch.isfinite(g).all() for g in gradients.values())
 

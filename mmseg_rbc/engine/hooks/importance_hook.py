@@ -121,7 +121,6 @@ class ImportanceHook(Hook):
             if parameter.grad is not None
         }
         self.state.update(weights, gradients)
-        self.state.add_penalty_gradient(weights, gradients)
 
     def after_train_iter(self, runner: Runner, *_: Any, **__: Any) -> None:
         """Log the penalty now and then."""

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from mmseg.registry import MODELS
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from mmseg_rbc.models.classifier import fold_new_logits
 from mmseg_rbc.models.outputs import Outputs
 
+SCALES = (1, 2, 4)
 # Norm of the squares of features that are 0 but for rounding.
 SILENT = 1e-12
 # Values of the maps that are squared and pooled at once: half a MB.
 CHUNK = 2**17
+# Rows or columns of a group that are added one after the other.
+FEW = 4
 
 
 def local_pod_embedding(
-    feature: Tensor, scales: Sequence[int] = (1, 2, 4)
+    feature: Tensor, scales: Sequence[int] = SCALES
 ) -> list[Tensor]:
     """Pool a map over the rows and the columns of its cells, phi of PLOP.
 
@@ -36,40 +41,119 @@ def local_pod_embedding(
         The parts of phi: for every scale ``(B, C, h, s)`` and
         ``(B, C, s, w)``.
     """
+    taken, coarser = _scales_of(feature, scales)
+    return _add_coarser(_take(feature, taken), coarser)
+
+
+def _scales_of(
+    feature: Tensor, scales: Sequence[int] = SCALES
+) -> tuple[list[int], list[int]]:
+    """Return the scales that are taken from a map, and the coarser others.
+
+    Where coarser cells consist of finer ones so do their means, and only the
+    finest are taken from the map.
+    """
     height, width = feature.shape[-2:]
-    scales = [s for s in scales if s <= min(height, width)]
-    finest = max(scales)
-    # Where coarser cells consist of finer ones so do their means, and only
-    # the finest are taken from the map.
-    nested = not any(n % s for s in scales for n in (height, width, finest))
-    rows = columns = feature
-    if nested:
-        rows = _pool(feature, -1, width // finest)
-        columns = _pool(feature, -2, height // finest)
+    scales = sorted(s for s in scales if s <= min(height, width))
+    sizes = (height, width, scales[-1])
+    if any(n % s for s in scales for n in sizes):
+        return scales, []
+    return scales[-1:], scales[:-1]
+
+
+def _take(feature: Tensor, scales: Sequence[int]) -> list[Tensor]:
+    """Return the parts of phi of some scales."""
     parts = []
     for s in scales:
-        kh, kw = height // s, width // s
-        if not nested:
-            rows = columns = feature[..., : s * kh, : s * kw]
-        parts.append(_pool(rows, -1, rows.shape[-1] // s))
-        parts.append(_pool(columns, -2, columns.shape[-2] // s))
+        cells = _divisible(feature, s)
+        parts += [_pool(cells, -1, s), _pool(cells, -2, s)]
     return parts
 
 
-def _pool(feature: Tensor, axis: int, size: int) -> Tensor:
+def _add_coarser(
+    parts: Sequence[Tensor], scales: Sequence[int]
+) -> list[Tensor]:
+    """Return the parts of coarser scales before those of the finest."""
+    axes = (-1, -2)
+    coarser = [
+        _pool(part, axis, s) for s in scales for part, axis in zip(parts, axes)
+    ]
+    return [*coarser, *parts]
+
+
+def _put(
+    parts: Sequence[Tensor], target: Tensor, scales: Sequence[int]
+) -> Tensor:
+    """Add the transpose of :func:`_take` to a map, in place."""
+    for i, s in enumerate(scales):
+        cells = _divisible(target, s)
+        _add_means(cells, parts[2 * i], -1)
+        _add_means(cells, parts[2 * i + 1], -2)
+    return target
+
+
+def _collect(parts: Sequence[Tensor], number: int) -> list[Tensor]:
+    """Return the transpose of :func:`_add_coarser`, of so many scales."""
+    # Copies: of a 4 x 4 map both parts are the map itself.
+    finest = [part.clone() for part in parts[2 * number :]]
+    for i, part in enumerate(parts[: 2 * number]):
+        _add_means(finest[i % 2], part, -1 - i % 2)
+    return finest
+
+
+def _divisible(feature: Tensor, s: int) -> Tensor:
+    """Return a map without what s x s cells leave over."""
+    height, width = feature.shape[-2:]
+    return feature[..., : height // s * s, : width // s * s]
+
+
+def _pool(feature: Tensor, axis: int, count: int) -> Tensor:
     """Return the means of groups of rows (axis -2) or columns (-1)."""
+    size = feature.shape[axis] // count
     if size == 1:
         return feature
-    if feature.is_contiguous(memory_format=torch.channels_last):
+    if _is_channels_last(feature):
         # The same; several times as fast in this format, slower in others.
         return F.avg_pool2d(feature, (1, size) if axis == -1 else (size, 1))
-    return feature.unflatten(axis, (-1, size)).mean(axis)
+    groups = feature.unflatten(axis, (count, size))
+    if not _is_in_slices(groups, axis):
+        return groups.mean(axis)
+    members = groups.unbind(axis)
+    total = members[0] + members[1]
+    for member in members[2:]:
+        total += member
+    return total.div_(size)
+
+
+def _add_means(target: Tensor, means: Tensor, axis: int) -> None:
+    """Add the transpose of :func:`_pool` in place."""
+    count = means.shape[axis]
+    groups = target.unflatten(axis, (count, -1))
+    share = count / target.shape[axis]
+    if _is_channels_last(target) or not _is_in_slices(groups, axis):
+        groups.add_(means.unsqueeze(axis), alpha=share)
+        return
+    for member in groups.unbind(axis):
+        member.add_(means, alpha=share)
+
+
+def _is_channels_last(feature: Tensor) -> bool:
+    # A part of a map is not contiguous.
+    return feature.stride(1) == 1
+
+
+def _is_in_slices(groups: Tensor, axis: int) -> bool:
+    """Whether small groups are taken slice by slice.
+
+    A CPU is several times as fast so, where values of a group lie side by
+    side; each slice is a kernel of a GPU.
+    """
+    return groups.is_cpu and groups.shape[axis] <= FEW
 
 
 def _norm(parts: Sequence[Tensor]) -> Tensor:
     """Return ``(B,)``: the Euclidean norm of all parts of a phi."""
-    # Of norms: parts side by side would lose their memory format. The
-    # gradient of vector_norm at 0 is 0, not NaN.
+    # Of norms: parts side by side would lose their memory format.
     norms = [torch.linalg.vector_norm(p, dim=(1, 2, 3)) for p in parts]
     return torch.linalg.vector_norm(torch.stack(norms), dim=0)
 
@@ -89,23 +173,69 @@ def local_pod_distance(
             the map nor on the scale of the features. An image on which the
             teacher's layer is silent has no such scale and counts as 0.
     """
-    # A few images at a time, of large maps one: squares of the whole batch
-    # take its memory thrice.
-    count = max(1, CHUNK // student[0].numel())
-    pairs = zip(student.split(count), teacher.split(count))
-    return torch.cat([_distance(a, b, relative) for a, b in pairs]).mean()
+    return _Distances.apply(student, teacher, relative).mean()
 
 
-def _distance(student: Tensor, teacher: Tensor, relative: bool) -> Tensor:
-    """Return ``(B,)`` distances of images."""
-    square = teacher.float() ** 2
-    # In place, and the other way round, which no norm sees: less memory.
-    difference = (student.float() ** 2).sub_(square)
-    norm = _norm(local_pod_embedding(difference))
+class _Distances(torch.autograd.Function):
+    """``(B,)`` distances of images.
+
+    With ``d = phi(A^2) - phi(A'^2)`` the gradient of ``||d||`` is
+    ``2 A phi^T(d) / ||d||``, and 0 where the norm is 0. A few images at a
+    time, of large maps one: squares of the whole batch take its memory thrice.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, student: Tensor, teacher: Tensor, relative: bool
+    ) -> Tensor:
+        ctx.count = max(1, CHUNK // student[0].numel())
+        pairs = zip(student.split(ctx.count), teacher.split(ctx.count))
+        keeps = ctx.needs_input_grad[0]
+        chunks = [_distance(*pair, relative, keeps) for pair in pairs]
+        found, *kept = (torch.cat(each) for each in zip(*chunks))
+        if keeps:
+            ctx.save_for_backward(student, *kept)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        student, factor, *parts = ctx.saved_tensors
+        scales, _ = _scales_of(student)
+        factor = (2 * scale * factor)[:, None, None, None]
+        gradient = torch.empty_like(student, dtype=torch.float32)
+        every = (gradient, student, factor, *parts)
+        for chunk in zip(*(each.split(ctx.count) for each in every)):
+            result, own, by, *values = chunk
+            _put(values, result.zero_(), scales).mul_(own).mul_(by)
+        return gradient.to(student.dtype), None, None
+
+
+def _distance(
+    student: Tensor, teacher: Tensor, relative: bool, keeps: bool
+) -> list[Tensor]:
+    """Return ``(B,)`` distances, and what their gradient is made of.
+
+    Args:
+        student: ``(B, C, h, w)``.
+        teacher: The same.
+        relative: See :func:`local_pod_distance`.
+        keeps: Whether to return ``1 / ||d||``, of relative distances over
+            the norm of the teacher, and d, of which the finest scale holds
+            the coarser ones.
+    """
+    square = teacher.float().square()
+    parts = local_pod_embedding(student.float().square().sub_(square))
+    norm = _norm(parts)
+    own = torch.ones_like(norm)
     if relative:
         own = _norm(local_pod_embedding(square))
-        norm = norm / own.masked_fill(own < SILENT, math.inf)
-    return norm
+        own.masked_fill_(own < SILENT, math.inf)
+    if not keeps:
+        return [norm / own]
+    factor = (norm * own).reciprocal().masked_fill_(norm == 0, 0)
+    _, coarser = _scales_of(student)
+    return [norm / own, factor, *_collect(parts, len(coarser))]
 
 
 @MODELS.register_module()

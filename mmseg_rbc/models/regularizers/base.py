@@ -35,6 +35,8 @@ class Regularizer(Protocol):
     ) -> None:
         """Gather after the backward pass of an iteration, in place.
 
+        A large tensor comes in pieces, some rows at a time.
+
         Args:
             gathered: What was gathered before; of the regularizer alone.
             theta: The weights that the gradient belongs to.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -11,6 +11,9 @@ from torch import Tensor
 from mmseg_rbc.models.classifier import is_classifier
 
 from .base import Regularizer, Tensors, with_new_rows
+
+# Values of a weight that are gathered and penalized at once: a MB of each.
+PIECE = 2**18
 
 
 def penalty(theta: Tensor, old: Tensor, strength: Tensor) -> Tensor:
@@ -26,9 +29,20 @@ def add_penalty_gradient(
     weight: float = 1.0,
 ) -> None:
     """Add w times the gradient of :func:`penalty`, in place."""
-    # All weights are read in every iteration, however small its batch: so in
-    # few passes over memory.
     gradient.addcmul_(strength, theta - old, value=2 * weight)
+
+
+def pieces(*tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
+    """Return some rows of tensors of one shape after the other.
+
+    All weights are read in every iteration, however small its batch; a piece
+    stays in the cache of a CPU meanwhile.
+    """
+    first = tensors[0]
+    if not first.is_cpu or first.numel() <= PIECE:
+        return [tensors]
+    rows = max(1, PIECE // first[0].numel())
+    return zip(*(tensor.split(rows) for tensor in tensors))
 
 
 class ImportanceState:
@@ -79,11 +93,22 @@ class ImportanceState:
     def update(
         self, weights: Mapping[str, Tensor], gradients: Mapping[str, Tensor]
     ) -> None:
-        """Gather one iteration; a weight may have no gradient."""
+        """Gather one iteration, then add the penalty's gradient, in place.
+
+        Args:
+            weights: By their names.
+            gradients: Of the task; a weight may have none.
+        """
         for name, gradient in gradients.items():
-            self.regularizer.update(
-                self.gathered[name], weights[name], gradient, self.count
-            )
+            gathered, held = self.gathered[name], self.held.get(name, ())
+            tensors = gradient, weights[name], *held, *gathered.values()
+            for g, theta, *others in pieces(*tensors):
+                values = dict(zip(gathered, others[len(held) :]))
+                self.regularizer.update(values, theta, g, self.count)
+                if held:
+                    old, strength = others[: len(held)]
+                    weight = self.regularizer.weight
+                    add_penalty_gradient(g, theta, old, strength, weight)
         self.count += 1
 
     def penalty(self, weights: Mapping[str, Tensor]) -> Tensor:
@@ -91,17 +116,6 @@ class ImportanceState:
         terms = [penalty(weights[n], *held) for n, held in self.held.items()]
         total = torch.stack(terms).sum() if terms else torch.zeros(())
         return self.regularizer.weight * total
-
-    def add_penalty_gradient(
-        self, weights: Mapping[str, Tensor], gradients: Mapping[str, Tensor]
-    ) -> None:
-        """Add the gradient of :meth:`penalty` to gradients, in place."""
-        weight = self.regularizer.weight
-        for name, held in self.held.items():
-            if name in gradients:
-                add_penalty_gradient(
-                    gradients[name], weights[name], *held, weight
-                )
 
     def end(self, weights: Mapping[str, Tensor]) -> dict[str, Any]:
         """Return what the next step needs."""

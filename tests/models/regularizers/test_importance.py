@@ -76,7 +76,7 @@ def test_importance_of_a_frozen_part_stays():
     grown = network(4, 2)
     learns = {k: v for k, v in grown.items() if k != 'backbone.weight'}
     second = ImportanceState(EWC(weight=1.0), learns, 4, ended, weights)
-    second.update(learns, learns)
+    second.update(learns, {k: v.clone() for k, v in learns.items()})
     assert 'backbone.weight' not in second.held
     kept = second.end(learns)['tensors']
     assert kept.keys() == grown.keys()
@@ -101,7 +101,7 @@ def check_penalty(state, regularizer, weights, old, previous, step):
     leaves = {k: v.clone().requires_grad_() for k, v in weights.items()}
     state.penalty(leaves).backward()
     gradients = {k: torch.ones_like(v) for k, v in weights.items()}
-    state.add_penalty_gradient(weights, gradients)
+    state.update(weights, gradients)
     for key, leaf in leaves.items():
         torch.testing.assert_close(gradients[key] - 1, leaf.grad)
     classifier = leaves['decode_head.conv_seg.weight'].grad
@@ -150,13 +150,35 @@ def test_gathered_in_place(name):
     ended = first.end(network(3, 1))
     weights, gradients = network(3, 3), network(3, 4)
     state = ImportanceState(regularizer, weights, 3, ended, network(3, 1))
-    kept = copy.deepcopy((ended['tensors'], weights, gradients, state.held))
+    kept = copy.deepcopy((ended['tensors'], weights, state.held))
     places = memory(state)
     for _ in range(2):
         state.update(weights, gradients)
     assert memory(state) == places
-    found = ended['tensors'], weights, gradients, state.held
+    found = ended['tensors'], weights, state.held
     torch.testing.assert_close(found, kept, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize('name', ['EWC', 'PI', 'RW'])
+@pytest.mark.parametrize('piece', [1, 3, 6])
+def test_pieces_change_nothing(name, piece, monkeypatch):
+    """Weights, what is gathered and the gradients, bit by bit."""
+    regularizer = TASK_UTILS.build(dict(type=name, weight=7.0))
+    ended = ImportanceState(regularizer, network(3, 0), 3)
+    ended.update(network(3, 1), network(3, 2))
+    results = []
+    for size in (10**6, piece):
+        path = 'mmseg_rbc.models.regularizers.importance.PIECE'
+        monkeypatch.setattr(path, size)
+        arguments = 4, ended.end(network(3, 1)), network(3, 1)
+        state = ImportanceState(regularizer, network(4, 3), *arguments)
+        gradients = [network(4, 10 + i) for i in range(3)]
+        for i, each in enumerate(gradients):
+            state.update(network(4, 20 + i), each)
+        results.append((state.gathered, gradients))
+    torch.testing.assert_close(*results, rtol=0, atol=0)
+    changed = results[0][1][0]['backbone.weight']
+    assert not torch.equal(changed, network(4, 10)['backbone.weight'])
 
 
 def memory(state: ImportanceState) -> list[int]:
