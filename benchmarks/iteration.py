@@ -30,8 +30,7 @@ def iteration_figures(quick: bool) -> Iterator[Figure]:
 def one_method(network: str, name: str, size: int, quick: bool) -> Figure:
     """Compare one method: half as many images where they are larger."""
     case = Iteration(network, name, IMAGES // (size // SIZES[0]), size)
-    repeats = (5 if quick else 15) if network == 'mv2' else 3 if quick else 5
-    times = in_turns(dict(run=case.run, bare=case.bare), repeats)
+    times = in_turns(dict(run=case.run, bare=case.bare), 5 if quick else 15)
     limit = '<= 1.03' if name == 'rbc' else '<= 1.05'
     what = f'{name}, {network}, {size} px: iteration / bare work'
     return ratio('iteration', what, times['run'], times['bare'], limit)
