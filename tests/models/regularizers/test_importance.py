@@ -181,6 +181,23 @@ def test_pieces_change_nothing(name, piece, monkeypatch):
     assert not torch.equal(changed, network(4, 10)['backbone.weight'])
 
 
+@pytest.mark.parametrize('name', ['EWC', 'PI', 'RW'])
+def test_gathered_before_the_penalty(name):
+    """What is gathered does not know of the penalty."""
+    regularizer = TASK_UTILS.build(dict(type=name, weight=7.0))
+    first = ImportanceState(regularizer, network(3, 0), 3)
+    first.update(network(3, 1), network(3, 6))
+    ended = first.end(network(3, 1))
+    results = []
+    for old in (None, network(3, 5)):
+        state = ImportanceState(regularizer, network(3, 2), 3, ended, old)
+        # Without old weights there is no penalty.
+        assert bool(state.held) == (old is not None)
+        state.update(network(3, 3), network(3, 4))
+        results.append(state.gathered)
+    torch.testing.assert_close(*results, rtol=0, atol=0)
+
+
 def memory(state: ImportanceState) -> list[int]:
     return [
         value.data_ptr()
