@@ -60,6 +60,7 @@ RECIPE_KEYS = (
     'frozen',
     'relative_pod',
     'relative_consistency',
+    'equal_steps',
     'new_share',
     'new_rows_lr',
     'warmup_iters',

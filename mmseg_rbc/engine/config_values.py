@@ -118,7 +118,7 @@ def _check_recipe(recipe: Mapping[str, Any]) -> None:
         where = f'recipe.{key}'
         if not value:
             continue
-        if key == 'freeze_norm':
+        if key in ('freeze_norm', 'equal_steps'):
             check_switch(value, where)
         elif key == 'frozen':
             _check_names(value, where)

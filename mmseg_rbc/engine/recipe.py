@@ -7,6 +7,7 @@
         frozen=['backbone'],  # what does not learn
         relative_pod=1.0,  # POD relative to the teacher, with this weight
         relative_consistency=0.03,  # RBC's consistency, by its logits
+        equal_steps=True,  # as many with erased views as without
         new_share=0.1,  # of background's probability, for the new classes
         new_rows_lr=5.0,  # new rows of the classifier learn faster
         warmup_iters=10,  # the learning rate rises over so many iterations
@@ -14,7 +15,8 @@
     )
 
 Every switch is optional and works with every method; docs/tuning.md says when
-to use which.
+to use which. ``equal_steps`` is for the length of a step
+(:func:`.training_loop.set_length`), the others are set here.
 """
 
 from __future__ import annotations

@@ -163,7 +163,8 @@ class RunConfig:
             part = cfg.schedule.base if step == 0 else cfg.schedule.later
             views = 2 if step > 0 and self.method.get('erase') else 1
             set_batch(cfg, part, views, world_size)
-            set_length(cfg, part)
+            equal = (cfg.get('recipe') or {}).get('equal_steps')
+            set_length(cfg, part, shorter=views if equal else 1)
         if step > 0 and 'model' in cfg:
             apply_recipe(cfg)
         follow_loop(cfg)

@@ -46,13 +46,21 @@ def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
         )
 
 
-def set_length(cfg: Config, part: Mapping[str, Any]) -> None:
+def set_length(
+    cfg: Config, part: Mapping[str, Any], shorter: int = 1
+) -> None:
     """Set the loop and the learning rates of a part of the schedule.
 
     The learning rate of an iteration is the same in both kinds of loops.
+
+    Args:
+        cfg: The config of a step, changed in place.
+        part: ``schedule.base`` or ``schedule.later``.
+        shorter: Epochs are divided by this, and rounded up; iterations,
+            which are optimizer steps as they are, stay.
     """
     by_epoch = part.get('iters') is None
-    length = part['epochs'] if by_epoch else part['iters']
+    length = -(-part['epochs'] // shorter) if by_epoch else part['iters']
     kind, key = (
         ('EpochBasedTrainLoop', 'max_epochs')
         if by_epoch

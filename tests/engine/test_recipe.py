@@ -55,6 +55,32 @@ def test_step_0_and_configs_without_a_recipe_are_untouched():
         assert 'NewRowsHook' not in [hook.type for hook in cfg.custom_hooks]
 
 
+@pytest.mark.parametrize(
+    ('method', 'length', 'epochs'),
+    [
+        ('rbc', dict(epochs=30), 15),
+        ('rbc', dict(epochs=5), 3),
+        ('rbc', dict(epochs=1), 1),
+        ('plop', dict(epochs=30), 30),
+        ('rbc', dict(iters=30), None),
+    ],
+)
+def test_equal_steps_halve_the_epochs_of_duplets_alone(method, length, epochs):
+    cfg = large(method, equal_steps=True)
+    cfg.schedule.later.pop('epochs')
+    cfg.schedule.later.update(length)
+    base, later = step_config(cfg, 0), step_config(cfg, 1)
+    assert base.train_cfg.max_epochs == cfg.schedule.base.epochs
+    if epochs is None:
+        assert later.train_cfg.max_iters == length['iters']
+    else:
+        assert later.train_cfg.max_epochs == epochs
+        assert later.param_scheduler[0].end == epochs
+    cfg.recipe = dict(equal_steps=False)
+    part = step_config(cfg, 1).train_cfg
+    assert part.get('max_epochs', part.get('max_iters')) in length.values()
+
+
 def test_methods_without_pod():
     losses = step_config(large('mib', relative_pod=1.0), 1).model.method.losses
     assert losses == dict(
