@@ -66,8 +66,9 @@ def make_tiny_config(
         'schedule.base': dict(lr=0.01, epochs=2, batch_size=8),
         'schedule.later': dict(lr=0.01, epochs=2, batch_size=8),
         'crop_size': (32, 32),
-        # The steps are shorter than the warm-up.
+        # The steps are shorter than the warm-up, and equally long.
         'recipe.warmup_iters': None,
+        'recipe.equal_steps': None,
         'recipe.clip_norm': 5.0,
         'default_hooks.checkpoint.interval': 1,
         **options,
