@@ -46,9 +46,7 @@ def check_length(cfg: Config, options: Iterable[str] = ()) -> None:
         )
 
 
-def set_length(
-    cfg: Config, part: Mapping[str, Any], shorter: int = 1
-) -> None:
+def set_length(cfg: Config, part: Mapping[str, Any], shorter: int = 1) -> None:
     """Set the loop and the learning rates of a part of the schedule.
 
     The learning rate of an iteration is the same in both kinds of loops.
