@@ -57,6 +57,7 @@ continual = dict(
 schedule = dict(
     base=dict(epochs=2, batch_size=4), later=dict(epochs=2, batch_size=4)
 )
+recipe = dict(equal_steps=False)
 default_hooks = dict(checkpoint=dict(interval=1))
 train_dataloader = dict(num_workers=1, dataset=dict(ann_file='train.txt'))
 val_dataloader = dict(dataset=dict(ann_file='val.txt'))

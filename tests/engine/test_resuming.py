@@ -48,7 +48,7 @@ def resume(tiny_run, tiny_root):
         ({'model.backbone.depth': 34}, 'model.backbone.depth was 18, now 34'),
         (
             {'method.losses.pod.weight': 0.5, 'recipe.relative_pod': None},
-            'model.method.losses.pod.weight was 0.3, now 0.5',
+            'model.method.losses.pod.weight was 0.15, now 0.5',
         ),
     ],
     ids=str,
